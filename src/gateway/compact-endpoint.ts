@@ -10,13 +10,18 @@ import type { DeployedTarget, DesiredDeployment, RoutedEndpoint, StickyBy } from
 const MAX_SHARED = 10_000;
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** A row, with the policy `validate` as the front takes it, and not among the others. */
-export interface KnownEndpoint extends RoutedEndpoint {
+/** A row, with the JSON of the policy `validate` beside the others. */
+interface ReadEndpoint extends RoutedEndpoint {
   readonly validate: string | null;
 }
 
+export interface KnownEndpoint extends ReadEndpoint {
+  /** Leaves null in place of `validate`, of which only what is in force is kept, in another form. */
+  forgetValidate(): void;
+}
+
 /** The same row, without what a driver left in it. */
-export function compactEndpoint(row: KnownEndpoint): KnownEndpoint {
+export function compactEndpoint(row: ReadEndpoint): KnownEndpoint {
   return new CompactEndpoint(row);
 }
 
@@ -52,10 +57,10 @@ class CompactEndpoint implements KnownEndpoint {
   readonly route: string;
   readonly environment: string | null;
   readonly deployment: DesiredDeployment | null;
-  readonly validate: string | null;
   readonly common: Common;
+  validate: string | null;
 
-  constructor({ id, version, route, environment, deployment, validate, ...row }: KnownEndpoint) {
+  constructor({ id, version, route, environment, deployment, validate, ...row }: ReadEndpoint) {
     this.id = id;
     this.version = version;
     this.route = route;
@@ -73,6 +78,10 @@ class CompactEndpoint implements KnownEndpoint {
       ...{ domain_policies, collection_policies, own_policies, domain_id, collection_id },
     };
     this.common = commons.share(JSON.stringify(common), common);
+  }
+
+  forgetValidate(): void {
+    this.validate = null;
   }
 
   get domain(): string {

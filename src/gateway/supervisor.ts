@@ -31,7 +31,7 @@ import type { InvocationsOptions } from './invocations.js';
 import type { EndpointLog } from './log/endpoint-log.js';
 import { ObservationWriter } from './observation-writer.js';
 import { PoliciesInForce, type PoliciesInForceOptions } from './policies/policies-in-force.js';
-import { ValidateTexts } from './policies/validate-texts.js';
+import { extractValidate } from './policies/validate-texts.js';
 import { EndpointRunner } from './runner/endpoint-runner.js';
 import type { Beginning, EndpointRunnerHost } from './runner/runner-host.js';
 import { IdleHandlers } from './sleep/idle-handlers.js';
@@ -83,7 +83,6 @@ export class Supervisor {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     const { store, changes, front, log } = options;
-    const texts = new ValidateTexts(options.threads);
     const readAgain = (id: string) => this.#endpoints.refresh(id);
     this.#policies = new PoliciesInForce({ ...options, readAgain });
     this.#observations = new ObservationWriter((observations) =>
@@ -113,9 +112,7 @@ export class Supervisor {
       readVersions: () => endpointChangeCounts(store),
       readDigest: () => readRowsDigest(store, 'endpoints'),
       readRows: async (ids) =>
-        mapInParts(await routedEndpoints(store, ids), async (row) =>
-          compactEndpoint(await texts.extractValidate(row)),
-        ),
+        mapInParts(await routedEndpoints(store, ids), (row) => compactEndpoint(extractValidate(row))),
       apply: (changed) => this.#apply(changed),
       log,
     });

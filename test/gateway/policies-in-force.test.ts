@@ -7,6 +7,7 @@ import { Environments } from '../../src/gateway/handlers/environments.js';
 import { partOf, withDigest } from '../../src/gateway/policies/compiled-policies.js';
 import { PoliciesInForce } from '../../src/gateway/policies/policies-in-force.js';
 import type { Database } from '../../src/store/database.js';
+import { Threads } from '../../src/threads/threads.js';
 import { createTestLog } from '../support/log.js';
 import { useTestStore } from '../support/store.js';
 
@@ -15,14 +16,20 @@ const DOMAIN = 'd0000000-0000-4000-8000-000000000000';
 const KB = 1024;
 const WARNING = 'a policy lets nobody in';
 
-function endpoint(id: string, own: object | null, ofDomain: object | null = null, domain = 'a.example') {
+function endpoint(
+  id: string,
+  own: object | null,
+  ofDomain: object | null = null,
+  domain = 'a.example',
+  validate: string | null = null,
+) {
   return compactEndpoint({
     ...{ id, version: 1, domain, method: 'GET', route: '/', routed: true, limits: null, ...NONE },
     ...{ deployment: null, environment: null, stopped: false, failed: false },
     domain_id: ofDomain && DOMAIN,
     domain_policies: ofDomain && JSON.stringify(ofDomain),
     own_policies: own && JSON.stringify(own),
-    validate: null,
+    validate,
   });
 }
 
@@ -36,12 +43,20 @@ describe('the policies of a gateway', () => {
   useTestStore((opened) => {
     store = opened;
   });
+  const threads = new Threads();
+  after(() => threads.close());
 
-  function inForce(limit = 64 * KB * KB) {
+  function inForce(limit = 64 * KB * KB, run: Pick<Threads, 'run'> = threads) {
     const { log, lines } = createTestLog();
     const again: string[] = [];
     const policies = new PoliciesInForce({
-      ...{ store, environments: new Environments(store, (text) => text), log, policyBytes: limit },
+      ...{
+        store,
+        environments: new Environments(store, (text) => text),
+        log,
+        policyBytes: limit,
+        threads: run,
+      },
       readAgain: (id) => again.push(id),
     });
     const isRefused = (id: string) => policies.of(id)?.broken !== undefined;
@@ -152,6 +167,40 @@ describe('the policies of a gateway', () => {
     expect(again()).to.deep.equal([]);
     await policies.update([endpoint('4', headers(4, 900 * KB))]);
     expect(isRefused('4')).to.equal(false);
+  });
+
+  it('of large policies only some are compiled before it is decided which of them a domain has room for', async () => {
+    let compiled = 0;
+    const isDecided: boolean[] = [];
+    const run = async () => {
+      isDecided.push(policies.of('0') !== undefined);
+      return JSON.stringify({ text: `${compiled++}`.padEnd(20 * KB * KB, 'x') });
+    };
+    const { policies, isRefused } = inForce(50 * KB * KB, { run } as unknown as Threads);
+    const validate = (at: number) => JSON.stringify({ mode: 'enforce', text: `${at}`.padEnd(65 * KB, 'x') });
+    const endpoints = Array.from({ length: 6 }, (_, at) =>
+      endpoint(`${at}`, {}, null, 'a.example', validate(at)),
+    );
+    await policies.update(endpoints);
+    expect(isDecided).to.deep.equal([false, false, false, false, true, true]);
+    expect(endpoints.filter(({ id }) => !isRefused(id)).map(({ id }) => id)).to.deep.equal(['0', '1']);
+    // Also of those that were refused, nothing is kept.
+    expect(endpoints.map((one) => one.validate)).to.deep.equal(endpoints.map(() => null));
+  });
+
+  it('other tasks run while policies of many endpoints are compiled, and what stays is not digested again', async () => {
+    const { policies } = inForce();
+    const endpoints = (timeout: number) =>
+      Array.from({ length: 50 }, (_, at) => endpoint(`${at}`, { timeout, ...headers(at, 200 * KB) }));
+    let turns = 0;
+    const counting = setInterval(() => turns++);
+    await policies.update(endpoints(1_000));
+    clearInterval(counting);
+    expect(turns).to.be.above(1);
+    const parts = () => endpoints(0).map(({ id }) => policies.of(id)?.parts['headers']);
+    const before = parts();
+    await policies.update(endpoints(2_000));
+    expect(parts().every((part, at) => part === before[at])).to.equal(true);
   });
 
   it('states with large policies of any kind are sent in several messages', () => {

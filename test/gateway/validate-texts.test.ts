@@ -1,6 +1,6 @@
 /** What a gateway keeps of the policy `validate` of endpoints. */
 import { expect } from 'chai';
-import { ValidateTexts } from '../../src/gateway/policies/validate-texts.js';
+import { extractValidate, ValidateTexts } from '../../src/gateway/policies/validate-texts.js';
 import { compiledText } from '../../src/model/policies/validate-text.js';
 import type { RoutedEndpoint } from '../../src/store/endpoint-runs.js';
 import { Threads } from '../../src/threads/threads.js';
@@ -35,8 +35,14 @@ describe('the policy validate in a gateway', () => {
   });
   after(() => threads.close());
 
+  /** The policies of a row without `validate`, and that as the front takes it. */
+  async function read(policies: Partial<RoutedEndpoint>) {
+    const { domain, own_policies, validate } = extractValidate(row(policies));
+    return { own_policies, validate: validate && (await texts.compiled(domain, validate)) };
+  }
+
   it('keeps the policy validate in the form of the front, and not among the other policies', async () => {
-    const { own_policies, validate } = await texts.extractValidate(row({ own_policies: policy('enforce') }));
+    const { own_policies, validate } = await read({ own_policies: policy('enforce') });
     expect(own_policies).to.equal('{"body_limit":1}');
     const { mode, parameters, schemas } = JSON.parse(validate ?? 'null');
     expect([mode, schemas, parameters[0].shape]).to.deep.equal([
@@ -47,8 +53,7 @@ describe('the policy validate in a gateway', () => {
   });
 
   it('applies the nearest policy validate', async () => {
-    const validate = async (policies: Partial<RoutedEndpoint>) =>
-      (await texts.extractValidate(row(policies))).validate;
+    const validate = async (policies: Partial<RoutedEndpoint>) => (await read(policies)).validate;
     const domain_policies = policy('enforce', 'of the domain');
     const collection_policies = policy('report', 'of the collection');
     expect(await validate({ domain_policies, collection_policies })).to.include('of the collection');
@@ -63,7 +68,7 @@ describe('the policy validate in a gateway', () => {
   it('makes a policy validate that cannot be enforced unusable, so that it lets nobody in', async () => {
     const own_policies =
       '{"validate":{"mode":"enforce","parameters":[{"in":"query","name":"a","schema":7}]}}';
-    const { validate } = await texts.extractValidate(row({ own_policies }));
+    const { validate } = await read({ own_policies });
     expect(JSON.parse(validate ?? '')).to.have.all.keys('unusable');
   });
 
@@ -73,7 +78,7 @@ describe('the policy validate in a gateway', () => {
     );
     const body = { content: { 'application/json': { schema: { type: 'object', properties } } } };
     const long = JSON.stringify({ mode: 'enforce', body });
-    const { validate } = await texts.extractValidate(row({ own_policies: `{"validate":${long}}` }));
+    const { validate } = await read({ own_policies: `{"validate":${long}}` });
     expect(validate).to.equal(compiledText(long)).and.include('member2999');
   });
 });

@@ -203,6 +203,15 @@ describe('the room for the policies of a domain', () => {
     expect([...(await changesWithoutRoom([elsewhere, more, more], stored, limit))]).to.deep.equal([
       [more, tooMuch('a.example')],
     ]);
+    // What nobody may have is refused by other checks, which look no further than at its first values.
+    const set = Object.fromEntries(Array.from({ length: 20_001 }, (_, at) => [`a${at}`, '1']));
+    const toJSON = () => expect.fail('it is not to be weighed');
+    const huge = { ...domain('a.example', 0), policies: { headers: { request: { set, toJSON } } } };
+    const setting = {
+      ...change(null, huge as unknown as DomainObject),
+      fields: [{ path: 'policies', before: null, after: null }],
+    };
+    expect((await changesWithoutRoom([setting as unknown as ObjectChange], stored, limit)).size).to.equal(0);
     const less = change(domain('a.example', 900 * KB), domain('a.example', 500 * KB));
     expect((await changesWithoutRoom([less, more], stored, limit)).size).to.equal(0);
   });

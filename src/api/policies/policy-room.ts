@@ -1,6 +1,7 @@
 /** What a domain, with its collections and endpoints, may have of policies: what exceeds it is not written. */
 import type { InstallationObject, ObjectChange } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
+import { problemOfSize } from '../../model/policies/checks.js';
 import type { Policies } from '../../model/policies/policies.js';
 import {
   type PolicyLimitSetting,
@@ -90,7 +91,10 @@ async function requirePolicyRoom(
   throw new AppError('invalid_input', `body.${member}: ${tooLargeForDomain(host, limit)}`);
 }
 
-/** Changes with which a host would have more than it may, with what is wrong: of each host the first that adds some. */
+/**
+ * Changes with which a host would have more than it may, with what is wrong: of each host the first that adds some.
+ * Policies that are too large by themselves, which is another problem, are not weighed: they may be of any size.
+ */
 export async function changesWithoutRoom(
   changes: readonly ObjectChange[],
   stored: Pick<StoredInstallation, 'domains' | 'collections' | 'endpoints'>,
@@ -109,7 +113,7 @@ export async function changesWithoutRoom(
   for (const change of changes) {
     await pauses.here();
     add(change.before, -1);
-    add(change.after, 1, change);
+    if (!bringsTooLarge(change)) add(change.after, 1, change);
   }
   const now = [...stored.domains, ...stored.collections, ...stored.endpoints];
   const problems = new Map<ObjectChange, string>();
@@ -124,4 +128,11 @@ export async function changesWithoutRoom(
     if (all > limit) problems.set(first, tooLargeForDomain(host, limit));
   }
   return problems;
+}
+
+/** Whether policies are set that no domain, collection or endpoint may have. */
+function bringsTooLarge({ after, fields }: ObjectChange): boolean {
+  if (!after || after.kind === 'service' || after.policies === null) return false;
+  const isSet = fields.some(({ path }) => path === 'policies' || path.startsWith('policies.'));
+  return isSet && problemOfSize(after.policies) !== undefined;
 }

@@ -29,7 +29,7 @@ import type {
   Share,
 } from './messages.js';
 import { cannotOpen, openPublicSockets, type PublicSockets } from './public-socket.js';
-import { messagesOf } from './state-messages.js';
+import { NOTHING, StateSender } from './state-sender.js';
 
 /** Events that the front reports. */
 export interface FrontEvents {
@@ -85,7 +85,6 @@ const UNRESPONSIVE_MS = 10_000;
 const PING_EVERY_MS = 1_000;
 /** States sent to a new process in one message, to keep messages small. */
 const BATCH = 500;
-const NOTHING = { upserts: [], policies: {} };
 
 export class Front {
   readonly #options: FrontOptions;
@@ -94,6 +93,7 @@ export class Front {
   /** All that run, in the order of their start. */
   readonly #processes = new Map<FrontProcess, Stage>();
   readonly #counts = new FrontCounts();
+  readonly #states = new StateSender();
   #share: Share | undefined;
   #certificates: readonly Certificate[] = [];
   #challenges: FrontChallenges = { http: [], tls: [] };
@@ -134,18 +134,12 @@ export class Front {
   async apply(upserts: readonly EndpointState[], removals: readonly string[] = []): Promise<void> {
     for (const id of removals) this.#trials.delete(id);
     for (const state of upserts) if (state.id.startsWith(TRIAL)) this.#trials.set(state.id, state);
-    const [first = NOTHING, ...more] = messagesOf(upserts);
-    const answers = [...this.#processes].map(([process, stage]) => {
-      // All are written at once, in this order.
-      const parts = [
-        process.request({ type: 'apply', ...first, removals }),
-        ...more.map((next) => process.request({ type: 'apply', ...next, removals: [] })),
-      ];
-      const answer = Promise.all(parts);
+    await this.#states.send(
+      () => ({ upserts, removals }),
+      () => [...this.#processes.keys()],
       // What has been replaced gets it, but nobody waits for it.
-      return stage === 'retired' ? undefined : answer;
-    });
-    await Promise.all(answers);
+      (process) => this.#processes.get(process) !== 'retired',
+    );
   }
 
   /** Tells the front which part of the limits of rates it lets through. */
@@ -240,12 +234,11 @@ export class Front {
 
     const ids = this.#ids();
     for (let at = 0; at < ids.length; at += BATCH) {
-      // The current states: changes are sent at once meanwhile, and an older state must not undo them.
-      const states = ids.slice(at, at + BATCH).flatMap((id) => this.#stateOf(id));
-      await Promise.all(
-        [...messagesOf(states)].map((message) =>
-          process.request({ type: 'apply', ...message, removals: [] }),
-        ),
+      const some = ids.slice(at, at + BATCH);
+      // The states when their turn comes: changes are sent meanwhile, and an older state must not undo them.
+      await this.#states.send(
+        () => ({ upserts: some.flatMap((id) => this.#stateOf(id)), removals: [] }),
+        () => [process],
       );
     }
     if (this.#isLate(process)) return;

@@ -6,7 +6,7 @@ import type { EndpointState, SentState, StateMessage } from './messages.js';
 const MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 
 /** States in messages that are not too large. Each message has a part that several of its states have once. */
-export function* messagesOf(states: readonly EndpointState[]): Generator<StateMessage> {
+export function* messagesOf(states: Iterable<EndpointState>): Generator<StateMessage> {
   let upserts: SentState[] = [];
   let texts = new Map<string, string>();
   let characters = 0;

@@ -35,10 +35,14 @@ export interface CompiledPolicies {
 export type NamedPolicies = Pick<SentPolicies, 'digest' | 'broken' | 'body_limit'> &
   Required<Pick<SentPolicies, 'parts'>>;
 
-/** A part of its value, or of a text that the front keeps as it is. */
-export function partOf(value: unknown): PolicyPart {
+/**
+ * A part of its value, or of a text that the front keeps as it is.
+ * @param before one that is taken when it has the same text: it has its digest already
+ */
+export function partOf(value: unknown, before?: PolicyPart): PolicyPart {
   const isText = typeof value === 'string';
   const text = isText ? value : JSON.stringify(value);
+  if (text === before?.text) return before;
   return {
     digest: sha256(text).slice(0, 32),
     text,

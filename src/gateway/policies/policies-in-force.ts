@@ -2,18 +2,23 @@
 import { tooLargeForDomain } from '../../model/policies/room.js';
 import type { Store } from '../../store/database.js';
 import { wantKeySet } from '../../store/key-sets.js';
+import type { Threads } from '../../threads/threads.js';
 import type { Logger } from '../../util/log.js';
+import { Pauses } from '../../util/pauses.js';
 import type { KnownEndpoint } from '../compact-endpoint.js';
 import type { Environments } from '../handlers/environments.js';
-import { type CompiledPolicies, withDigest } from './compiled-policies.js';
+import { type CompiledPolicies, type PolicyParts, withDigest } from './compiled-policies.js';
 import { hasPolicies, PolicyCompiler } from './policy-compiler.js';
 import { PolicyRoom } from './policy-room.js';
 import { RefusedEndpoints } from './refused-endpoints.js';
+import { ValidateTexts } from './validate-texts.js';
 
 export interface PoliciesInForceOptions {
   readonly store: Store;
   readonly environments: Environments;
   readonly log: Logger;
+  /** Threads for policies that take long to compile. */
+  readonly threads: Pick<Threads, 'run'>;
   /** Bytes of the policies of one host. */
   readonly policyBytes: number;
   /** Has an endpoint given to `update` soon. */
@@ -26,8 +31,22 @@ interface InForce {
   readonly policies: CompiledPolicies;
 }
 
+/** An endpoint that was read, with what it has and what it gets if its domain has room for it. */
+interface Compiled {
+  readonly endpoint: KnownEndpoint;
+  readonly before: InForce | undefined;
+  readonly next: CompiledPolicies | undefined;
+}
+
+/**
+ * About so many bytes are compiled before it is decided for which of them there is room: what is read together may
+ * become larger than a gateway has memory for.
+ */
+const UNDECIDED_BYTES = 64 * 1024 * 1024;
+
 export class PoliciesInForce {
   readonly #options: PoliciesInForceOptions;
+  readonly #validates: ValidateTexts;
   readonly #room: PolicyRoom;
   /** Policies of the endpoints that have some, by the ids of these. */
   readonly #inForce = new Map<string, InForce>();
@@ -38,6 +57,7 @@ export class PoliciesInForce {
 
   constructor(options: PoliciesInForceOptions) {
     this.#options = options;
+    this.#validates = new ValidateTexts(options.threads);
     this.#room = new PolicyRoom(options.policyBytes);
     this.#refused = new RefusedEndpoints(options.readAgain);
   }
@@ -46,23 +66,41 @@ export class PoliciesInForce {
     return this.#inForce.get(endpointId)?.policies;
   }
 
-  /** @returns those of the endpoints whose policies the front does not have: it has to get them, see `sent` */
+  /**
+   * @param endpoints rows that have just been read
+   * @returns those whose policies the front does not have: it has to get them, see `sent`
+   */
   async update(endpoints: readonly KnownEndpoint[]): Promise<Set<string>> {
-    const compiler = new PolicyCompiler(this.#options.store, this.#options.environments);
-    // All before any counts: one that cannot be read fails the whole change, which is tried again.
-    const compiled: {
-      endpoint: KnownEndpoint;
-      before: InForce | undefined;
-      next: CompiledPolicies | undefined;
-    }[] = [];
+    const { store, environments } = this.#options;
+    const compiler = new PolicyCompiler(store, environments, this.#validates);
+    let compiled: Compiled[] = [];
+    const weights = new NewWeights();
+    const pauses = new Pauses();
+    // One that cannot be read fails the whole change, which is tried again, with rows that are read again.
     for (const endpoint of endpoints) {
       const before = this.#inForce.get(endpoint.id);
-      if (hasPolicies(endpoint) || before)
-        compiled.push({ endpoint, before, next: await compiler.compile(endpoint) });
+      if (hasPolicies(endpoint) || before) {
+        const next = await compiler.compile(endpoint, before?.policies.parts);
+        compiled.push({ endpoint, before, next });
+        weights.add(before?.policies.parts, next?.parts);
+      }
+      if (weights.sum > UNDECIDED_BYTES) {
+        this.#decide(compiled);
+        compiled = [];
+        weights.clear();
+      }
+      // Reading and digesting large ones takes long, and there may be a thousand of them.
+      await pauses.here();
     }
-    // What they had makes room for what they get. Those first that stay as they are, then those that had room.
+    this.#decide(compiled);
+    for (const endpoint of endpoints) endpoint.forgetValidate();
+    return new Set(endpoints.flatMap(({ id }) => (this.#unsent.has(id) ? id : [])));
+  }
+
+  /** What they had makes room for what they get. Those first that stay as they are, then those that had room. */
+  #decide(compiled: readonly Compiled[]): void {
     const isRefused = ({ domain, id }: KnownEndpoint) => this.#refused.has(domain, id);
-    const rank = ({ endpoint, before, next }: (typeof compiled)[number]) =>
+    const rank = ({ endpoint, before, next }: Compiled) =>
       isRefused(endpoint) ? 2 : Number(before?.policies.digest !== next?.digest);
     const inOrder = compiled
       .map((one) => ({ ...one, rank: rank(one) }))
@@ -90,7 +128,6 @@ export class PoliciesInForce {
       compiled.flatMap(({ endpoint, before }) => [endpoint.domain, before?.domain ?? []].flat()),
     ))
       this.#refused.readNext(domain);
-    return new Set(endpoints.flatMap(({ id }) => (this.#unsent.has(id) ? id : [])));
   }
 
   /** The front has the policies of these. Until then each update names them again: it may have failed to take them. */
@@ -133,4 +170,23 @@ export class PoliciesInForce {
 
 function isSame(left: CompiledPolicies | undefined, right: CompiledPolicies | undefined): boolean {
   return left?.digest === right?.digest && left?.timeout === right?.timeout;
+}
+
+/** The bytes of the parts that endpoints get, each once, without those that they have. */
+class NewWeights {
+  readonly #digests = new Set<string>();
+  sum = 0;
+
+  add(before: PolicyParts = {}, next: PolicyParts = {}): void {
+    for (const [name, part] of Object.entries(next)) {
+      if (part === before[name] || this.#digests.has(part.digest)) continue;
+      this.#digests.add(part.digest);
+      this.sum += part.weight;
+    }
+  }
+
+  clear(): void {
+    this.#digests.clear();
+    this.sum = 0;
+  }
 }

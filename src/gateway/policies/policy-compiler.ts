@@ -22,6 +22,7 @@ import {
   sha256,
   withDigest,
 } from './compiled-policies.js';
+import type { ValidateTexts } from './validate-texts.js';
 
 const API_KEY_HEADER = 'X-Api-Key';
 const REALM = 'api';
@@ -39,6 +40,7 @@ class BrokenPolicy extends Error {
 export class PolicyCompiler {
   readonly #store: Store;
   readonly #environments: Pick<Environments, 'secretsOf'>;
+  readonly #validates: Pick<ValidateTexts, 'compiled'>;
   readonly #keys = new Map<string, ReturnType<typeof keysOfDomain>>();
   /** The key part of a domain, by domain and header. */
   readonly #keyParts = new Map<string, Promise<PolicyPart>>();
@@ -46,13 +48,21 @@ export class PolicyCompiler {
   readonly #parsed = new Map<string, Policies>();
   readonly #parts = new WeakMap<object, PolicyPart>();
 
-  constructor(store: Store, environments: Pick<Environments, 'secretsOf'>) {
+  constructor(
+    store: Store,
+    environments: Pick<Environments, 'secretsOf'>,
+    validates: Pick<ValidateTexts, 'compiled'>,
+  ) {
     this.#store = store;
     this.#environments = environments;
+    this.#validates = validates;
   }
 
-  /** @returns undefined when nothing is in force */
-  async compile(endpoint: KnownEndpoint): Promise<CompiledPolicies | undefined> {
+  /**
+   * @param before the parts that it has had: large ones with the same text are taken
+   * @returns undefined when nothing is in force
+   */
+  async compile(endpoint: KnownEndpoint, before?: PolicyParts): Promise<CompiledPolicies | undefined> {
     if (!hasPolicies(endpoint)) return undefined;
     const inForce = policiesInForce(
       layersOf({
@@ -64,9 +74,10 @@ export class PolicyCompiler {
         own_policies: parsed(endpoint.own_policies),
       }),
     ).filter(({ policy }) => policy !== null);
-    const { validate } = endpoint;
+    const validate =
+      endpoint.validate === null ? null : await this.#validates.compiled(endpoint.domain, endpoint.validate);
     if (inForce.length === 0 && validate === null) return undefined;
-    // `validate` is in a text of its own, see `validate-texts.ts`.
+    // The row has `validate` beside them, see `validate-texts.ts`.
     const {
       auth,
       rate_limit,
@@ -85,12 +96,12 @@ export class PolicyCompiler {
         ...Object.fromEntries(
           // What is null is not in force.
           Object.entries(others satisfies OtherPolicies).flatMap(([name, policy]) =>
-            policy ? [[name, this.#part(policy)]] : [],
+            policy ? [[name, this.#part(policy, before?.[name])]] : [],
           ),
         ),
         ...ways.parts,
         ...(rateLimit && { rate_limits: partOf(rulesOf(rateLimit, rate_limit)) }),
-        ...(validate !== null && { validate: partOf(validate) }),
+        ...(validate !== null && { validate: partOf(validate, before?.['validate']) }),
       },
     });
   }
@@ -103,8 +114,8 @@ export class PolicyCompiler {
   }
 
   /** The part of a policy that other endpoints have, too. */
-  #part(policy: object): PolicyPart {
-    const part = this.#parts.get(policy) ?? partOf(policy);
+  #part(policy: object, before: PolicyPart | undefined): PolicyPart {
+    const part = this.#parts.get(policy) ?? partOf(policy, before);
     this.#parts.set(policy, part);
     return part;
   }

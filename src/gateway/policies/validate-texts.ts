@@ -1,6 +1,6 @@
 /**
  * The policy `validate` of an endpoint as the front takes it. It may be large, and a gateway keeps all endpoints: only
- * this text is kept of it, and one for all endpoints that have the same.
+ * this text is kept of it, where its domain has room for it, and one for all endpoints that have the same.
  */
 import { createHash } from 'node:crypto';
 import type { Policies } from '../../model/policies/policies.js';
@@ -14,12 +14,26 @@ const MAX_SHARED_CHARACTERS = 16 * 1024 * 1024;
 /** Policies of more characters are compiled in a thread, which takes some 30 ms to start; the largest take 100. */
 const LONG = 64 * 1024;
 
-type PolicyTexts = Pick<
-  RoutedEndpoint,
-  'domain' | 'domain_policies' | 'collection_policies' | 'own_policies'
->;
+type PolicyTexts = Pick<RoutedEndpoint, 'domain_policies' | 'collection_policies' | 'own_policies'>;
 
-/** Compiles the policy `validate` of rows, each of several equal ones once. */
+/** The policies of a row without `validate`, and the nearest one of that as JSON; null when there is none in force. */
+export function extractValidate<T extends PolicyTexts>(row: T): T & { readonly validate: string | null } {
+  let nearest: ValidatePolicy | null | undefined;
+  const take = (text: string | null): string | null => {
+    // Most endpoints have no `validate`, and nothing is to be parsed.
+    if (!text?.includes('"validate"')) return text;
+    const { validate, ...others } = JSON.parse(text) as Policies;
+    if (nearest === undefined) nearest = validate;
+    return JSON.stringify(others);
+  };
+  const own_policies = take(row.own_policies);
+  const collection_policies = take(row.collection_policies);
+  const domain_policies = take(row.domain_policies);
+  const validate = nearest ? JSON.stringify(nearest) : null;
+  return { ...row, own_policies, collection_policies, domain_policies, validate };
+}
+
+/** Compiles policies `validate`, each of several equal ones once. */
 export class ValidateTexts {
   readonly #threads: Pick<Threads, 'run'>;
   readonly #shared = new Map<string, string | null>();
@@ -29,24 +43,12 @@ export class ValidateTexts {
     this.#threads = threads;
   }
 
-  /** The policies of a row without `validate`, and the nearest one of that; null when there is none in force. */
-  async extractValidate<T extends PolicyTexts>(row: T): Promise<T & { readonly validate: string | null }> {
-    let nearest: ValidatePolicy | null | undefined;
-    const take = (text: string | null): string | null => {
-      // Most endpoints have no `validate`, and nothing is to be parsed.
-      if (!text?.includes('"validate"')) return text;
-      const { validate, ...others } = JSON.parse(text) as Policies;
-      if (nearest === undefined) nearest = validate;
-      return JSON.stringify(others);
-    };
-    const own_policies = take(row.own_policies);
-    const collection_policies = take(row.collection_policies);
-    const domain_policies = take(row.domain_policies);
-    const validate = nearest ? await this.#compiled(row.domain, JSON.stringify(nearest)) : null;
-    return { ...row, own_policies, collection_policies, domain_policies, validate };
-  }
-
-  async #compiled(domain: string, policy: string): Promise<string | null> {
+  /**
+   * @param domain whose turn it takes to compile a long one
+   * @param policy its JSON
+   * @returns null when it is off
+   */
+  async compiled(domain: string, policy: string): Promise<string | null> {
     const key = createHash('sha256').update(policy).digest('base64');
     const known = this.#shared.get(key);
     if (known !== undefined) return known;

@@ -184,6 +184,21 @@ describe('the policy validate', function () {
         'body.policies: has more than 20000 values',
       ],
       [schema({ const: 'x'.repeat(300_000) }), 'body.policies: has more than 262144 characters'],
+      [
+        {
+          parameters: Array.from({ length: 6 }, (_, at) => ({
+            in: 'query',
+            name: `${at}`,
+            schema: ref('X'),
+          })),
+          components: { schemas: { X: { properties: { ['x'.repeat(200_000)]: true } } } },
+        },
+        `${at}.parameters.5.schema: is one too many: the names of members have more than 1048576 bytes`,
+      ],
+      [
+        schema({ allOf: Array.from({ length: 100 }, () => ({ pattern: '\\s'.repeat(1_000) })) }),
+        'is one too many: all together have more than 1048576 bytes once they are translated',
+      ],
       [schema({ type: 'text' }), `${json}.type: "text" is not a type`],
       [schema({ nullable: true }), `${json}.nullable: is of OpenAPI 3.0; add "null" to the type`],
       [schema({ exclusiveMinimum: true }), `${json}.exclusiveMinimum: must be a number`],
