@@ -2,11 +2,14 @@
  * Pauses of long work, in which the event loop does other tasks. Of several that pause, one goes on in each turn of the
  * loop: others do not wait for all of them.
  */
-import { parseChunked, stringifyChunked } from '@discoveryjs/json-ext';
+import { parseChunked } from '@discoveryjs/json-ext';
+import { piecesOfJson } from './json-text.js';
 
 /** Work is not interrupted for so long, milliseconds. */
 const AT_A_TIME_MS = 5;
-/** Characters of a part of JSON. */
+/** Characters of JSON that are made at once, which takes some milliseconds. */
+const AT_ONCE = 512 * 1024;
+/** Characters of a part of JSON, at least. */
 const PART = 64 * 1024;
 
 export class Pauses {
@@ -52,12 +55,22 @@ export async function jsonInParts(value: unknown): Promise<Buffer> {
 /** The same, not put together, which takes long where it is very large. */
 export async function partsOfJson(value: unknown): Promise<Buffer[]> {
   const parts: Buffer[] = [];
+  for await (const part of eachPartOfJson(value)) parts.push(Buffer.from(part));
+  return parts;
+}
+
+/** The same, one after the other, as text. */
+export async function* eachPartOfJson(value: unknown): AsyncGenerator<string, void, void> {
   const pauses = new Pauses();
-  for (const part of stringifyChunked(value, { highWaterMark: PART })) {
-    parts.push(Buffer.from(part));
+  let text = '';
+  for (const piece of piecesOfJson(value, AT_ONCE)) {
+    text += piece;
+    if (text.length < PART) continue;
+    yield text;
+    text = '';
     await pauses.here();
   }
-  return parts;
+  if (text !== '') yield text;
 }
 
 /** What is in a stream of JSON that may be large, read with pauses. Rejects when it is none, or with the stream. */

@@ -56,7 +56,6 @@ export const appliesRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/applies/{id}',
-    isLarge: true,
     permission: 'endpoints:read',
     summary: 'Show an apply: its plan, how far it is, and what came of it',
     tag,
@@ -85,7 +84,6 @@ export const appliesRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/applies/{id}/rollback',
-    isLarge: true,
     permission: 'endpoints:write',
     summary: 'Roll back what an apply has changed; with `dry_run=true`, plan that',
     tag,

@@ -14,7 +14,6 @@ export const openApiExportRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/export/openapi',
-    isLarge: true,
     turns: EXPORT_TURNS,
     permission: 'endpoints:read',
     summary:

@@ -41,7 +41,6 @@ export const auditRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/audit',
-    isLarge: true,
     permission: 'audit:read',
     isOfInstallation: true,
     summary: 'Read the audit, the newest entries first',

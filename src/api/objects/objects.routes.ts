@@ -49,7 +49,6 @@ export const objectRoutes = [
     ...shared,
     method: 'GET',
     path: '/api/minio/objects',
-    isLarge: true,
     permission: 'objects:read',
     summary: 'List objects',
     query: ObjectsQuery,

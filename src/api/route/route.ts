@@ -11,6 +11,7 @@ import type { Origin } from '../../model/actor.js';
 import type { RoutePermission, Scope } from '../../model/permission.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf, coercingCheckOf } from '../../model/schema-check.js';
+import { jsonSize } from '../../util/json-text.js';
 import type { Logger } from '../../util/log.js';
 import { partsOfJson } from '../../util/pauses.js';
 import { audited } from '../access/audited.js';
@@ -110,8 +111,6 @@ interface Description {
   readonly status?: 200 | 201 | 303;
   /** The envelope of responses; `ok` unless given. */
   readonly envelope?: Envelope;
-  /** True when an answer can be large although it is no list. */
-  readonly isLarge?: boolean;
   /** True when a request without a body is one with an empty object. */
   readonly isBodyOptional?: boolean;
   /** Error codes of this route, besides those that all such routes have. */
@@ -231,7 +230,7 @@ export function defineRoute<
       lowerIds(query, queryInput);
       await requireInMembers(deps.store, queryInput, scope);
       const warnings = dropUnknown(queryInput, query).map(ignoredIn('query'));
-      let isLarge = definition.isLarge === true;
+      let isSentInTurn = false;
       const answer = async (bodyInput: Record<string, unknown>, content?: Content) => {
         if (body && checkBody) {
           // Checked first: a misspelt member explains why another is missing.
@@ -296,7 +295,7 @@ export function defineRoute<
           return;
         }
         const wrapped = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
-        if (!isLarge && !mayBeLarge(reply.data)) {
+        if (!isSentInTurn && jsonSize(reply.data, LONG) <= LONG) {
           context.body = wrapped;
           return;
         }
@@ -323,7 +322,7 @@ export function defineRoute<
         const { turns: given } = definition;
         const turns = typeof given === 'function' ? await given(asked, deps) : given;
         if (!turns) return answer(content);
-        isLarge = true;
+        isSentInTurn = true;
         await turns.run(
           ownerOf(context),
           () => answer(content),
@@ -340,13 +339,8 @@ function idOf(data: unknown): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
-/** Lists of so many are written at once. */
-const FEW = 50;
-
-/** Whether an answer may take long to be written. */
-function mayBeLarge(data: unknown): boolean {
-  return Array.isArray(data) && data.length > FEW;
-}
+/** Characters of JSON; what is longer is written in parts. */
+const LONG = 64 * 1024;
 
 function requireValid(
   root: string,
