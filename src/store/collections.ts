@@ -55,6 +55,19 @@ export async function listCollections(
   return visible(query, 'collection', scope);
 }
 
+/** The bytes of policies that a list would have in memory. */
+export async function policyBytesOfCollections(
+  { knex }: Store,
+  filter: { readonly domain_id?: string } = {},
+  scope?: Scope,
+): Promise<number> {
+  const query = knex('collections').where(filter);
+  const [row] = await visible(query, 'collection', scope).select(
+    knex.raw('coalesce(sum(octet_length(collections.policies::text)), 0)::bigint AS bytes'),
+  );
+  return (row as { bytes: number }).bytes;
+}
+
 export async function findCollection(store: Store, id: string): Promise<Collection | undefined> {
   return store.knex<Collection>('collections').where({ id }).first();
 }

@@ -81,6 +81,15 @@ export async function listDomains(store: Store, options: ListOptions = {}): Prom
   return readPage(store, store.knex('domains').select(store.knex.raw(COLUMNS)), ORDER, options);
 }
 
+/** The bytes of policies that a list would have in memory. */
+export async function policyBytesOfDomains(store: Store, options: ListOptions = {}): Promise<number> {
+  const query = store
+    .knex('domains')
+    .select(store.knex.raw('coalesce(octet_length(domains.policies::text), 0) AS bytes'));
+  const { rows } = await readPage<{ bytes: number }>(store, query, ORDER, options);
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
 export async function findDomain(store: Store, id: string): Promise<Domain | undefined> {
   return readDomain(store, { id });
 }

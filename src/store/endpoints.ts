@@ -181,9 +181,9 @@ const NOTHING_YET = {
 } as const;
 
 /** SQL: policies as lists show them: of `validate`, which may be large, only its mode. */
-const BRIEF_POLICIES = `CASE WHEN endpoints.policies->'validate'->'mode' IS NULL THEN endpoints.policies ELSE
+const BRIEF_POLICIES = `(CASE WHEN endpoints.policies->'validate'->'mode' IS NULL THEN endpoints.policies ELSE
   jsonb_set(endpoints.policies, '{validate}', jsonb_build_object('mode', endpoints.policies->'validate'->'mode'))
-  END AS policies`;
+  END)`;
 
 const ORDER = byCreation('endpoints', 'asc', ['name', 'route', 'domain', 'description'], 'endpoint');
 
@@ -196,12 +196,15 @@ export async function listEndpoints(
     .knex('endpoints')
     .where(filter)
     // The last column of a name counts.
-    .select('endpoints.*', ...[...READ_BESIDES, BRIEF_POLICIES].map((column) => store.knex.raw(column)));
+    .select(
+      'endpoints.*',
+      ...[...READ_BESIDES, `${BRIEF_POLICIES} AS policies`].map((column) => store.knex.raw(column)),
+    );
   return readPage(store, query, ORDER, options);
 }
 
-/** The bytes of code that a list would have in memory. */
-export async function codeBytesOfList(
+/** The bytes of code and policies that a list would have in memory. */
+export async function bytesOfList(
   store: Store,
   filter: EndpointFilter = {},
   options: ListOptions = {},
@@ -209,7 +212,11 @@ export async function codeBytesOfList(
   const query = store
     .knex('endpoints')
     .where(filter)
-    .select(store.knex.raw('coalesce(octet_length(code), 0) AS bytes'));
+    .select(
+      store.knex.raw(
+        `coalesce(octet_length(code), 0) + coalesce(octet_length(${BRIEF_POLICIES}::text), 0) AS bytes`,
+      ),
+    );
   const { rows } = await readPage<{ bytes: number }>(store, query, ORDER, options);
   return rows.reduce((sum, { bytes }) => sum + bytes, 0);
 }

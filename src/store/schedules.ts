@@ -187,6 +187,14 @@ export async function schedulesOf(store: Store, endpointId: string): Promise<Sch
     .orderBy('id');
 }
 
+/** The bytes of the bodies of those of an endpoint. */
+export async function bodyBytesOfSchedules({ knex }: Store, endpointId: string): Promise<number> {
+  const [row] = await knex('schedules')
+    .where({ endpoint_id: endpointId })
+    .select(knex.raw('coalesce(sum(octet_length(body)), 0)::bigint AS bytes'));
+  return (row as { bytes: number }).bytes;
+}
+
 /** Those of some ids that there are. */
 export async function schedulesByIds(store: Store, ids: readonly string[]): Promise<Map<string, Schedule>> {
   const rows = await store.knex<Schedule>('schedules').whereIn('id', ids);

@@ -8,12 +8,15 @@ import {
   deleteCollection,
   findCollection,
   listCollections,
+  policyBytesOfCollections,
   updateCollection,
 } from '../../store/collections.js';
 import { findDomain } from '../../store/domains.js';
 import { endpointsOfCollection } from '../../store/routed-endpoints.js';
+import { mapInParts } from '../../util/pauses.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { withPolicyRoom } from '../policies/policy-room.js';
+import { turnsOfList } from '../response/list-turns.js';
 import { presenter } from '../response/present.js';
 import { Reply } from '../response/reply.js';
 import { defineRoute } from '../route/route.js';
@@ -38,8 +41,11 @@ export const collectionRoutes = [
     tag,
     query: CollectionFilter,
     data: Type.Array(CollectionView),
+    errors: ['busy'],
+    turns: async ({ query, scope }, { store }) =>
+      turnsOfList(await policyBytesOfCollections(store, query, scope)),
     handle: async ({ query, scope }, { store }) =>
-      (await listCollections(store, query, scope)).map(presentCollection),
+      mapInParts(await listCollections(store, query, scope), presentCollection),
   }),
 
   defineRoute({
@@ -50,9 +56,12 @@ export const collectionRoutes = [
     tag,
     params: IdParams,
     data: Type.Array(CollectionView),
+    errors: ['busy'],
+    turns: async ({ params: { id }, scope }, { store }) =>
+      turnsOfList(await policyBytesOfCollections(store, { domain_id: id }, scope)),
     handle: async ({ params: { id }, scope }, { store }) => {
       requireFound(await findDomain(store, id), 'domain', id);
-      return (await listCollections(store, { domain_id: id }, scope)).map(presentCollection);
+      return mapInParts(await listCollections(store, { domain_id: id }, scope), presentCollection);
     },
   }),
 

@@ -10,10 +10,12 @@ import {
   findDomain,
   hasHiddenEndpoints,
   listDomains,
+  policyBytesOfDomains,
   updateDomain,
 } from '../../store/domains.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { withPolicyRoom } from '../policies/policy-room.js';
+import { turnsOfList } from '../response/list-turns.js';
 import { presenter } from '../response/present.js';
 import { Reply } from '../response/reply.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
@@ -33,6 +35,8 @@ export const domainRoutes = [
     tag,
     query: Type.Object(PageQuery),
     data: Type.Array(DomainView),
+    errors: ['busy'],
+    turns: async (request, { store }) => turnsOfList(await policyBytesOfDomains(store, listOptions(request))),
     handle: async (request, { store }) => {
       const page = await listDomains(store, listOptions(request));
       return pageReply(request.raw, page, page.rows, presentDomain);

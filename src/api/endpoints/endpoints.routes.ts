@@ -7,7 +7,7 @@ import { ownerOfActor } from '../../model/owner.js';
 import type { Scope } from '../../model/permission.js';
 import { findCollection } from '../../store/collections.js';
 import {
-  codeBytesOfList,
+  bytesOfList,
   createEndpoint,
   deleteEndpoint,
   findEndpoint,
@@ -18,7 +18,7 @@ import { mapInParts } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { withPolicyRoom } from '../policies/policy-room.js';
-import { AnswerTurns } from '../response/answer-turns.js';
+import { turnsOfList } from '../response/list-turns.js';
 import { Reply, TextReply } from '../response/reply.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
 import { defineRoute } from '../route/route.js';
@@ -38,14 +38,6 @@ const tag = 'Endpoints';
 /** The media type of Rust, which has none that is registered. */
 const RUST = 'text/x-rust';
 const bodyErrors = { dependencies: 'invalid_dependency' } as const;
-
-/** Lists with more code take turns: each has all of it in memory until it is sent. */
-const LARGE_BYTES = 2 * 1024 * 1024;
-const LIST_TURNS = new AnswerTurns({ what: 'lists with much code', places: 1, beyond: 1 });
-
-function turnsOf(codeBytes: number): AnswerTurns | undefined {
-  return codeBytes > LARGE_BYTES ? LIST_TURNS : undefined;
-}
 
 function filterOf({ domain, collection_id, enabled }: Static<typeof EndpointFilter>) {
   return {
@@ -79,7 +71,7 @@ export const endpointRoutes = [
     data: Type.Array(EndpointView),
     errors: ['busy'],
     turns: async (request, { store }) =>
-      turnsOf(await codeBytesOfList(store, filterOf(request.query), listOptions(request))),
+      turnsOfList(await bytesOfList(store, filterOf(request.query), listOptions(request))),
     handle: async (request, { store }) => {
       const page = await listEndpoints(store, filterOf(request.query), listOptions(request));
       return pageReply(request.raw, page, page.rows, presentEndpoint);
@@ -95,7 +87,7 @@ export const endpointRoutes = [
     params: IdParams,
     data: Type.Array(EndpointSummary),
     errors: ['busy'],
-    turns: async (request, { store }) => turnsOf(await codeBytesOfList(store, ...ofCollection(request))),
+    turns: async (request, { store }) => turnsOfList(await bytesOfList(store, ...ofCollection(request))),
     handle: async (request, { store }) => {
       const { id } = request.params;
       requireFound(await findCollection(store, id), 'collection', id);

@@ -8,6 +8,7 @@ import { cronProblem, nextRun, spelledTimezone, timezoneProblem } from '../../qu
 import { findEndpoint } from '../../store/endpoints.js';
 import { latestJobs } from '../../store/jobs.js';
 import {
+  bodyBytesOfSchedules,
   deleteSchedule,
   findSchedule,
   insertSchedule,
@@ -16,7 +17,9 @@ import {
   updateSchedule,
 } from '../../store/schedules.js';
 import type { Logger } from '../../util/log.js';
+import { mapInParts } from '../../util/pauses.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { turnsOfList } from '../response/list-turns.js';
 import { defineRoute } from '../route/route.js';
 import { Deleted, IdParams } from '../route/schemas.js';
 import { LISTED_JOBS, presentJob } from './jobs.routes.js';
@@ -36,9 +39,11 @@ export const scheduleRoutes = [
     tag,
     params: IdParams,
     data: Type.Array(ScheduleView),
+    errors: ['busy'],
+    turns: async ({ params: { id } }, { store }) => turnsOfList(await bodyBytesOfSchedules(store, id)),
     handle: async ({ params: { id } }, { store }) => {
       requireFound(await findEndpoint(store, id), 'endpoint', id);
-      return (await schedulesOf(store, id)).map(present);
+      return mapInParts(await schedulesOf(store, id), present);
     },
   }),
 
