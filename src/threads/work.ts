@@ -3,6 +3,7 @@ import { createTwoFilesPatch, structuredPatch } from 'diff';
 
 export { problemOfPolicies } from '../model/policies/checks.js';
 export { compiledText } from '../model/policies/validate-text.js';
+export { yamlList } from '../util/yaml-text.js';
 
 /** Two texts of a file. */
 export interface Comparison {

@@ -18,6 +18,7 @@ import { EXPORT_TURNS, exportedFiles } from './export.js';
 import { shownInFull } from './plan.present.js';
 import { PLAN_TURNS, planApply, readableObjects } from './plan-apply.js';
 import { requireSamePlan, startApply } from './start-apply.js';
+import { YamlLists } from './yaml-lists.js';
 import { zipOf } from './zip.js';
 
 const tag = 'Apply';
@@ -44,7 +45,6 @@ export const applyRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/apply',
-    isLarge: true,
     permission: 'endpoints:write',
     summary:
       'Make the installation what a folder of files says, all or nothing; with `dry_run=true`, plan that. With `Prefer: respond-async`, do not wait for it',
@@ -76,7 +76,6 @@ export const applyRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/export',
-    isLarge: true,
     turns: EXPORT_TURNS,
     permission: 'endpoints:read',
     summary: 'Write the installation as files, which change nothing when they are applied: JSON, or a ZIP',
@@ -86,10 +85,12 @@ export const applyRoutes = [
     zip: true,
     errors: ['secret_key_mismatch', 'not_found', 'busy'],
     handle: async ({ query, principal, prefers }, deps) => {
-      const files = await exportedFiles(await readableObjects(deps, principal), {
+      const scope = {
         ...(query.domain !== undefined && { domain: query.domain.toLowerCase() }),
         ...(query.stack !== undefined && { stack: query.stack }),
-      });
+      };
+      const yaml = new YamlLists(deps.threads, ownerOfActor(principal.actor));
+      const files = await exportedFiles(await readableObjects(deps, principal), scope, yaml);
       if (prefers('application/json', ZIP_TYPES[0]) !== ZIP_TYPES[0]) return { files };
       const headers = {
         'Content-Type': ZIP_TYPES[0],

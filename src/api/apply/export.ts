@@ -2,7 +2,7 @@
  * Writes the installation, or a part of it, as a folder: applied again, it changes nothing. The order of everything is
  * that of names, so that exports of the same are the same.
  */
-import { Document, isScalar, visit } from 'yaml';
+import { isUtf8 } from 'node:buffer';
 import { keyOf } from '../../apply/keys.js';
 import type {
   CollectionObject,
@@ -14,10 +14,12 @@ import type {
 } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
-import { mapInParts, Pauses } from '../../util/pauses.js';
+import { mapInParts } from '../../util/pauses.js';
 import { sortedMembers } from '../../util/sorted-members.js';
+import { yamlText } from '../../util/yaml-text.js';
 import { AnswerTurns } from '../response/answer-turns.js';
 import { SourcePaths } from './source-paths.js';
+import type { YamlLists } from './yaml-lists.js';
 
 export interface ExportScope {
   /** Only this domain, with what is in it, and the services that it uses. */
@@ -41,8 +43,8 @@ type Members = Record<string, unknown>;
 export async function exportedFiles(
   objects: readonly InstallationObject[],
   scope: ExportScope,
+  yaml: YamlLists,
 ): Promise<Record<string, string>> {
-  const pauses = new Pauses();
   const chosen = (
     await mapInParts(chosenObjects(objects, scope), (object) => ({ object, key: keyOf(object) }))
   )
@@ -76,19 +78,11 @@ export async function exportedFiles(
     ),
     ...some('endpoints', endpoints),
   };
-  let text = yamlOf({ stack, ...some('secrets', secrets) });
-  for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>)) {
-    text += `${name}:\n`;
-    for (let at = 0; at < items.length; at += OBJECTS_AT_ONCE) {
-      text += yamlOf(items.slice(at, at + OBJECTS_AT_ONCE));
-      await pauses.here();
-    }
-  }
+  let text = yamlText({ stack, ...some('secrets', secrets) });
+  for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>))
+    text += `${name}:\n${await yaml.write(items)}`;
   return { 'edge.yaml': text, ...files };
 }
-
-/** Between so many, the event loop may run other tasks. */
-const OBJECTS_AT_ONCE = 50;
 
 /** A name that nothing has is a mistake: an empty folder would say that nothing should be there. */
 function requireSome(chosen: readonly InstallationObject[], { domain, stack }: ExportScope): void {
@@ -98,18 +92,6 @@ function requireSome(chosen: readonly InstallationObject[], { domain, stack }: E
     ...(stack === undefined ? [] : [`the stack "${stack}"`]),
   ];
   throw new AppError('not_found', `There is nothing of ${names.join(' and ')}`);
-}
-
-/** Without anchors and folded lines. */
-function yamlOf(content: object): string {
-  const document = new Document(content, { aliasDuplicateObjects: false });
-  visit(document, {
-    // Plain, it would merge maps where it is read.
-    Pair: (_, { key }) => {
-      if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE';
-    },
-  });
-  return document.toString({ lineWidth: 0, blockQuote: 'literal' });
 }
 
 function chosenObjects(
@@ -146,7 +128,11 @@ function collectionMembers({ host, name, base_path, ...others }: CollectionObjec
   return { host, name, ...owner(others, stack), ...unless('base_path', base_path, null), ...common(others) };
 }
 
-function endpointMembers(endpoint: EndpointObject, handler: string | undefined, stack: string): Members {
+async function endpointMembers(
+  endpoint: EndpointObject,
+  handler: string | undefined,
+  stack: string,
+): Promise<Members> {
   const { host, method, route, path, name, collection, collection_host, running } = endpoint;
   const place =
     collection === null ? { route } : { collection, ...(host === '*' && { collection_host }), path };
@@ -162,7 +148,7 @@ function endpointMembers(endpoint: EndpointObject, handler: string | undefined, 
     ...unless('dependencies', endpoint.dependencies, null),
     ...unless('limits', endpoint.limits, null),
     ...someMembers('bindings', endpoint.bindings),
-    ...some('schedules', endpoint.schedules.map(scheduleMembers)),
+    ...some('schedules', await mapInParts(endpoint.schedules, scheduleMembers)),
   };
 }
 
@@ -184,9 +170,7 @@ function serviceMembers(
 
 function scheduleMembers({ cron, timezone, enabled, method, path, headers, body }: ScheduleObject): Members {
   const bytes = body === null ? null : Buffer.from(body, 'base64');
-  const text = bytes?.toString('utf8');
-  const isText =
-    bytes !== null && text !== undefined && Buffer.from(text).equals(bytes) && !text.includes('\u0000');
+  const isText = bytes !== null && isUtf8(bytes) && !bytes.includes(0);
   return {
     cron,
     ...unless('timezone', timezone, 'UTC'),
@@ -194,7 +178,7 @@ function scheduleMembers({ cron, timezone, enabled, method, path, headers, body 
     method,
     path,
     ...someMembers('headers', headers),
-    ...(bytes !== null && (isText ? { body: text } : { body_base64: body })),
+    ...(bytes !== null && (isText ? { body: bytes.toString() } : { body_base64: body })),
   };
 }
 

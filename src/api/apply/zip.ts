@@ -1,11 +1,12 @@
 /** The ZIP of an export. */
 import { Zip, ZipPassThrough } from 'fflate';
+import { piecesOfText } from '../../util/json-text.js';
 import { Pauses } from '../../util/pauses.js';
 
 /** The time of a file is no part of what an export says. */
 const NO_TIME = new Date('1980-01-01T00:00:00');
 
-/** Bytes of a file that are added at once: their checksum is computed. */
+/** Characters of a file that are added at once: their checksum is computed. */
 const PART = 512 * 1024;
 
 /** Makes a ZIP in parts, with pauses. Not compressed, which would block the event loop. */
@@ -22,13 +23,13 @@ export async function* zipOf(
     const file = new ZipPassThrough(path);
     file.mtime = NO_TIME;
     zip.add(file);
-    const bytes = Buffer.from(text);
-    for (let at = 0; at === 0 || at < bytes.length; at += PART) {
-      file.push(bytes.subarray(at, at + PART), at + PART >= bytes.length);
+    for (const piece of piecesOfText(text, PART)) {
+      file.push(Buffer.from(piece));
       yield* ready;
       ready = [];
       await pauses.here();
     }
+    file.push(new Uint8Array(), true);
   }
   zip.end();
   yield* ready;
