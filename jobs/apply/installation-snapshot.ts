@@ -15,11 +15,12 @@ import { type SavedRow, savedObjects, writtenConfigs } from '../../src/store/app
 import type { Store } from '../../src/store/database.js';
 import { readInstallationIn } from '../../src/store/installation.js';
 import { secretsChangedSince } from '../../src/store/installation-secrets.js';
+import { mapInParts } from '../../src/util/pauses.js';
 
 /** All objects by their keys. @throws AppError secret_key_mismatch */
 export async function readObjects(store: Store, secrets: SecretBox): Promise<Map<string, ExistingObject>> {
   const { domains, collections, endpoints, services } = await readInstallationIn(store);
-  const opened = services.map((service) => {
+  const opened = await mapInParts(services, (service) => {
     const { id, object } = openService(service, secrets);
     return { id, object };
   });

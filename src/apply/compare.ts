@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../util/json-object.js';
-import { Pauses } from '../util/pauses.js';
+import { eachPartOfJson, Pauses } from '../util/pauses.js';
 import type { FieldChange, InstallationObject, ObjectChange } from './objects.js';
 
 /** Members that are maps: each of their members is a field. */
@@ -59,7 +59,8 @@ export async function hashOf(stack: string, changes: readonly ObjectChange[]): P
   const pauses = new Pauses();
   for (const { action, before, after } of changes) {
     await pauses.here();
-    hash.update(JSON.stringify([action, inOrder(before), inOrder(after)]));
+    // Schedules of an endpoint may have large bodies.
+    for await (const part of eachPartOfJson([action, inOrder(before), inOrder(after)])) hash.update(part);
   }
   return hash.digest('hex');
 }

@@ -1,6 +1,7 @@
 /** A plan for people: bounded in size, and with the differences of code. */
 import { createHash } from 'node:crypto';
-import { Pauses } from '../util/pauses.js';
+import { jsonSize } from '../util/json-text.js';
+import { eachPartOfJson, mapInParts, Pauses } from '../util/pauses.js';
 import { nameOf, type ObjectKind } from './keys.js';
 import type { FieldChange, InstallationObject, ObjectChange, Plan } from './objects.js';
 
@@ -25,6 +26,8 @@ export interface ShownPlan {
 
 /** Longest value that is shown, characters of JSON. */
 const MAX_VALUE = 4_096;
+/** JSON of a value with more characters, roughly, is certainly longer than that. */
+const LONG = 64 * 1024;
 /** Most characters of one difference of code. */
 const MAX_DIFF = 16_384;
 /** Most characters of all of them together: after that, only digests are shown. */
@@ -56,26 +59,30 @@ export async function shownPlan(
     const isCompared = left > 0 && change.fields.some(({ path }) => path === 'code');
     const diff = compare && isCompared ? await codeDiff(change, compare) : undefined;
     left -= diff?.length ?? 0;
-    shown.push(shownChange(change, diff));
+    shown.push(await shownChange(change, diff));
     await pauses.here();
   }
   return { stack, plan_hash: hash, changes: shown, warnings };
 }
 
-function shownChange(change: ObjectChange, diff?: string): ShownChange {
+async function shownChange(change: ObjectChange, diff?: string): Promise<ShownChange> {
   const object = (change.after ?? change.before) as InstallationObject;
-  const fields = change.fields.map(({ path, before, after }): ShownField => {
-    const shown = { path, before: bounded(before), after: bounded(after) };
+  const fields = await mapInParts(change.fields, async ({ path, before, after }): Promise<ShownField> => {
+    const shown = { path, before: await bounded(before), after: await bounded(after) };
     return path === 'code' && diff !== undefined ? { ...shown, diff } : shown;
   });
   return { action: change.action, kind: object.kind, name: nameOf(object), fields };
 }
 
-function bounded(value: unknown): unknown {
-  const text = JSON.stringify(value) ?? '';
-  if (text.length <= MAX_VALUE) return value;
-  const digest = createHash('sha256').update(text).digest('hex');
-  return { bytes: Buffer.byteLength(text), sha256: digest };
+async function bounded(value: unknown): Promise<unknown> {
+  if (jsonSize(value, LONG) <= LONG && (JSON.stringify(value) ?? '').length <= MAX_VALUE) return value;
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const part of eachPartOfJson(value)) {
+    hash.update(part);
+    bytes += Buffer.byteLength(part);
+  }
+  return { bytes, sha256: hash.digest('hex') };
 }
 
 /** Undefined when it would take too long or be too large. */

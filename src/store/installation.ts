@@ -8,6 +8,7 @@ import type {
   ScheduleObject,
   ServiceObject,
 } from '../apply/objects.js';
+import { mapInParts, Pauses } from '../util/pauses.js';
 import type { Store } from './database.js';
 
 /** A service whose config is encrypted. */
@@ -61,8 +62,10 @@ const VARIABLES = `
 const BINDINGS = `
   SELECT endpoint_id, pool_id, name FROM endpoint_services JOIN services ON services.id = service_id ORDER BY pool_id`;
 
+// PostgreSQL breaks the lines of base64.
 const SCHEDULES = `
-  SELECT endpoint_id, cron, timezone, enabled, method, path, headers, encode(body, 'base64') AS body
+  SELECT endpoint_id, cron, timezone, enabled, method, path, headers,
+         nullif(translate(encode(body, 'base64'), E'\\n', ''), '') AS body
     FROM schedules ORDER BY created_at, id`;
 
 type Row<T> = Omit<T, 'kind'> & { readonly id: string };
@@ -82,17 +85,21 @@ export async function readInstallation(store: Store): Promise<StoredInstallation
 export async function readInstallationIn(store: Store): Promise<StoredInstallation> {
   const all = async <T>(sql: string) => (await store.knex.raw<{ rows: T[] }>(sql)).rows;
   const variables = await all<{ owner_id: string; name: string; value: string | null }>(VARIABLES);
-  const plain = grouped(
+  const plain = await grouped(
     variables.filter(({ value }) => value !== null),
+    ({ owner_id }) => owner_id,
+  );
+  const hidden = await grouped(
+    variables.filter(({ value }) => value === null),
     ({ owner_id }) => owner_id,
   );
   const variablesOf = (id: string) =>
     Object.fromEntries((plain.get(id) ?? []).map(({ name, value }) => [name, value ?? '']));
-  const bindings = grouped(
+  const bindings = await grouped(
     await all<{ endpoint_id: string; pool_id: string; name: string }>(BINDINGS),
     ({ endpoint_id }) => endpoint_id,
   );
-  const schedules = grouped(
+  const schedules = await grouped(
     await all<ScheduleObject & { endpoint_id: string }>(SCHEDULES),
     ({ endpoint_id }) => endpoint_id,
   );
@@ -102,11 +109,11 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
   const services = await all<Row<SealedService>>(SERVICES);
   const secrets = await all<{ name: string }>('SELECT name FROM installation_secrets');
   return {
-    domains: domains.map(({ id, ...row }) => ({
+    domains: await mapInParts(domains, ({ id, ...row }) => ({
       id,
       object: { kind: 'domain', ...row, policies: someOrNull(row.policies), variables: variablesOf(id) },
     })),
-    collections: collections.map(({ id, ...row }) => ({
+    collections: await mapInParts(collections, ({ id, ...row }) => ({
       id,
       object: {
         kind: 'collection',
@@ -115,7 +122,7 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
         variables: variablesOf(id),
       },
     })),
-    endpoints: endpoints.map(({ id, running, ...row }) => ({
+    endpoints: await mapInParts(endpoints, ({ id, running, ...row }) => ({
       id,
       object: {
         kind: 'endpoint',
@@ -125,46 +132,29 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
         policies: someOrNull(row.policies),
         variables: variablesOf(id),
         bindings: Object.fromEntries((bindings.get(id) ?? []).map(({ pool_id, name }) => [pool_id, name])),
-        schedules: sortedSchedules((schedules.get(id) ?? []).map(scheduleOf)),
+        schedules: sortedSchedules(
+          (schedules.get(id) ?? []).map(({ endpoint_id: _, ...schedule }) => schedule),
+        ),
         running: running === 'other' ? running : running === 'true',
       },
     })),
-    services: services.map(({ id, domains: hosts, ...row }) => ({
+    services: await mapInParts(services, ({ id, domains: hosts, ...row }) => ({
       id,
       object: { kind: 'service', ...row, domains: hosts.toSorted() },
     })),
     secrets: new Set(secrets.map(({ name }) => name)),
-    ownSecrets: new Map(
-      [
-        ...grouped(
-          variables.filter(({ value }) => value === null),
-          ({ owner_id }) => owner_id,
-        ),
-      ].map(([id, rows]) => [id, rows.map(({ name }) => name)]),
-    ),
+    ownSecrets: new Map([...hidden].map(([id, rows]) => [id, rows.map(({ name }) => name)])),
   };
 }
 
-function scheduleOf({
-  cron,
-  timezone,
-  enabled,
-  method,
-  path,
-  headers,
-  body,
-}: ScheduleObject): ScheduleObject {
-  // PostgreSQL breaks the lines of base64.
-  const bytes = body?.replaceAll('\n', '');
-  return { cron, timezone, enabled, method, path, headers, body: bytes || null };
-}
-
-function grouped<T>(rows: readonly T[], keyOf: (row: T) => string): ReadonlyMap<string, T[]> {
+async function grouped<T>(rows: readonly T[], keyOf: (row: T) => string): Promise<ReadonlyMap<string, T[]>> {
   const groups = new Map<string, T[]>();
+  const pauses = new Pauses();
   for (const row of rows) {
     const group = groups.get(keyOf(row));
     if (group) group.push(row);
     else groups.set(keyOf(row), [row]);
+    await pauses.here();
   }
   return groups;
 }

@@ -1,7 +1,7 @@
 /** Adds applies to the table `applies`, one at a time, up to what somebody may have waiting. */
 import type { ObjectChange } from '../apply/objects.js';
 import { AppError } from '../errors.js';
-import { jsonInParts } from '../util/pauses.js';
+import { eachPartOfJson, jsonInParts } from '../util/pauses.js';
 import { type Apply, busy } from './applies.js';
 import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
 import { type Store, transaction, violatedForeignKey } from './database.js';
@@ -72,31 +72,29 @@ async function sendChanges(
   changes: readonly ObjectChange[],
 ): Promise<{ readonly sql: string; readonly bindings: string[] }> {
   const parts = partsOf(changes);
-  const first = parts.next();
-  let next = parts.next();
+  const first = await parts.next();
+  let next = await parts.next();
   if (next.done) return { sql: '?::jsonb', bindings: [first.value ?? '[]'] };
   await knex.raw('CREATE TEMP TABLE new_changes (part integer, changes jsonb) ON COMMIT DROP');
   const send = (part: number, text: string) =>
     knex.raw('INSERT INTO new_changes VALUES (?, ?)', [part, text]);
   await send(0, first.value ?? '[]');
-  for (let part = 1; !next.done; part++, next = parts.next()) await send(part, next.value);
+  for (let part = 1; !next.done; part++, next = await parts.next()) await send(part, next.value);
   const sql = `(SELECT jsonb_agg(change ORDER BY part, at)
     FROM new_changes, jsonb_array_elements(new_changes.changes) WITH ORDINALITY AS elements (change, at))`;
   return { sql, bindings: [] };
 }
 
-/** JSON of lists of changes, none of them much larger than `SENT`. */
-function* partsOf(changes: readonly ObjectChange[]): Generator<string, undefined, undefined> {
-  let texts: string[] = [];
-  let size = 0;
+/** JSON of lists of changes, none of them much larger than `SENT`, unless one change is. */
+async function* partsOf(changes: readonly ObjectChange[]): AsyncGenerator<string, undefined, undefined> {
+  let text = '';
   for (const change of changes) {
-    const text = JSON.stringify(change);
-    texts.push(text);
-    size += text.length;
-    if (size < SENT) continue;
-    yield `[${texts.join(',')}]`;
-    [texts, size] = [[], 0];
+    text += text === '' ? '[' : ',';
+    for await (const part of eachPartOfJson(change)) text += part;
+    if (text.length < SENT) continue;
+    yield `${text}]`;
+    text = '';
   }
-  if (texts.length > 0) yield `[${texts.join(',')}]`;
+  if (text !== '') yield `${text}]`;
   return undefined;
 }

@@ -1,12 +1,13 @@
 /** Who may apply what: the permission of each object that changes, and only what is of one's own hosts. */
 import type { DeclaredObject } from '../../apply/changes.js';
-import { domainKey, keyOf, titleOf } from '../../apply/keys.js';
-import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
+import { collectionKey, domainKey, keyOf, titleOf } from '../../apply/keys.js';
+import type { InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import type { Permission } from '../../model/permission.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import type { ObjectTraits } from '../../store/shown-applies.js';
+import { Pauses } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 
 const KINDS = {
@@ -41,25 +42,30 @@ export function readPermissionsOf({ kind, has_variables, has_schedules }: Object
 }
 
 /** @throws AppError forbidden naming the object */
-export function requirePermissions(
+export async function requirePermissions(
   principal: Principal,
   changes: readonly ObjectChange[],
   stored: StoredInstallation,
-): void {
+): Promise<void> {
+  const { scope } = principal;
+  const others = scope && (await endpointsOfOthers(scope, stored));
+  const pauses = new Pauses();
   for (const change of changes) {
+    await pauses.here();
     const object = (change.after ?? change.before) as InstallationObject;
     for (const permission of writePermissions(change)) requirePermission(principal, permission, object);
     if (change.before && !isOwn(change.before, principal))
       throw new AppError('forbidden', `The ${titleOf(object)} is shared with others`);
     if (change.after && !isOwn(change.after, principal)) throw notOfYours(change.after, principal);
-    requireUnshared(principal, object, stored);
-    if (change.action === 'create') requireUnused(principal, object, stored);
+    if (!others) continue;
+    requireUnshared(object, others);
+    if (change.action === 'create') requireUnused(object, others);
   }
 }
 
 function writePermissions({ action, before, after, fields }: ObjectChange): Permission[] {
   const object = (after ?? before) as InstallationObject;
-  const paths = fields.map(({ path }) => path.split('.')[0]);
+  const paths = [...new Set(fields.map(({ path }) => path.split('.', 1)[0]))];
   const isNew = action === 'create' || changesCode(paths);
   const isDeployed =
     after?.kind === 'endpoint' &&
@@ -79,21 +85,41 @@ function changesCode(paths: readonly (string | undefined)[]): boolean {
   return ['code', 'dependencies', 'running'].some((name) => paths.includes(name));
 }
 
+/** Where the endpoints are that somebody may not see, who is limited to some hosts. */
+interface EndpointsOfOthers {
+  /** Keys of domains and collections with endpoints of other hosts. */
+  readonly shared: ReadonlySet<string>;
+  /** Keys of the domains of all hosts that have endpoints. */
+  readonly used: ReadonlySet<string>;
+}
+
+async function endpointsOfOthers(
+  scope: readonly string[],
+  { endpoints }: StoredInstallation,
+): Promise<EndpointsOfOthers> {
+  const hosts = new Set(scope);
+  const [shared, used] = [new Set<string>(), new Set<string>()];
+  const pauses = new Pauses();
+  for (const { object } of endpoints) {
+    await pauses.here();
+    const { host, collection, collection_host } = object;
+    used.add(domainKey(host));
+    if (hosts.has(host) || collection === null || collection_host === null) continue;
+    shared.add(domainKey(collection_host));
+    shared.add(collectionKey(collection_host, collection));
+  }
+  return { shared, used };
+}
+
 /** A domain or a collection that has endpoints of others is not changed, as in the API. */
-function requireUnshared({ scope }: Principal, object: InstallationObject, stored: StoredInstallation): void {
-  if (!scope || (object.kind !== 'domain' && object.kind !== 'collection')) return;
-  const isIn = ({ collection, collection_host }: EndpointObject) =>
-    collection_host === object.host && (object.kind === 'domain' || collection === object.name);
-  const foreign = stored.endpoints.some(
-    ({ object: endpoint }) => isIn(endpoint) && !scope.includes(endpoint.host),
-  );
-  if (foreign) throw new AppError('forbidden', `The ${titleOf(object)} has endpoints of others`);
+function requireUnshared(object: InstallationObject, { shared }: EndpointsOfOthers): void {
+  if (shared.has(keyOf(object)))
+    throw new AppError('forbidden', `The ${titleOf(object)} has endpoints of others`);
 }
 
 /** With the domain of a host come the endpoints that others have made for it before. */
-function requireUnused({ scope }: Principal, object: InstallationObject, stored: StoredInstallation): void {
-  if (!scope || object.kind !== 'domain') return;
-  if (stored.endpoints.some(({ object: { host } }) => host === object.host))
+function requireUnused(object: InstallationObject, { used }: EndpointsOfOthers): void {
+  if (object.kind === 'domain' && used.has(keyOf(object)))
     throw new AppError(
       'forbidden',
       `The host of the ${titleOf(object)} has endpoints of others, but no domain`,

@@ -12,6 +12,7 @@ import { folderError } from '../../import/folder/errors.js';
 import type { Folder } from '../../import/folder/folder.js';
 import { type OpenedService, openService } from '../../lifecycle/stored-services.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
+import { mapInParts } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { AnswerTurns } from '../response/answer-turns.js';
@@ -45,7 +46,7 @@ export async function planApply(
   principal: Principal,
 ): Promise<Plan> {
   const stored = await readInstallation(deps.store);
-  const services = stored.services.map((service) => openService(service, deps.secrets));
+  const services = await mapInParts(stored.services, (service) => openService(service, deps.secrets));
   const { stack, declared, configs, problems } = await declaredObjects(folder, {
     collections: stored.collections.map(({ object }) => object),
     services: services.filter(({ object }) => isOwn(object, principal) || !isHidden(object, principal)),
@@ -60,7 +61,7 @@ export async function planApply(
     ...{ stack, ...options },
     mayRemove: (object) => isOwn(object, principal),
   });
-  requirePermissions(principal, planned.changes, stored);
+  await requirePermissions(principal, planned.changes, stored);
   const checked = await checkChanges(deps, principal, {
     ...{ changes: planned.changes, declared, configs, stored, services },
   });
@@ -102,7 +103,7 @@ export async function readableObjects(
 ): Promise<InstallationObject[]> {
   const stored = await readInstallation(deps.store);
   const services = stored.services.filter(({ object }) => !isHidden(object, principal));
-  const opened = services.map((service) => openService(service, deps.secrets));
+  const opened = await mapInParts(services, (service) => openService(service, deps.secrets));
   const objects = existingObjects(stored, opened)
     .map(({ object }) => object)
     .filter((object) => object.kind === 'service' || isOwn(object, principal));

@@ -14,6 +14,7 @@ import type { Apply } from '../../store/applies.js';
 import { savedObjects, savedVariables, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
 import type { Store } from '../../store/database.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
+import { mapInParts } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 import { checkChanges } from './checks.js';
 import { requirePermissions } from './permissions.js';
@@ -38,14 +39,14 @@ export async function planCheckedRollback(
         : `The apply ${apply.id} has not ended yet.`,
     );
   const stored = await readInstallation(deps.store);
-  const services = stored.services.map((service) => openService(service, deps.secrets));
+  const services = await mapInParts(stored.services, (service) => openService(service, deps.secrets));
   const served = await servedBefore(deps.store, apply.id);
   const rollback = await planRollback(apply.changes, existingObjects(stored, services), {
     stack: apply.stack,
     canServe: (id) => served.has(id),
   });
   const { changes, configs, warnings, problems } = await withConfigs(deps, apply, rollback.changes, stored);
-  requirePermissions(principal, changes, stored);
+  await requirePermissions(principal, changes, stored);
   await requireMayRestoreSecrets(deps.store, apply, changes, principal);
   const checked = await checkChanges(deps, principal, {
     ...{ changes, declared: null, configs, stored, services },
