@@ -110,6 +110,18 @@ async function runTransaction<T>(store: Store, work: (tx: Store) => Promise<T>):
   return result;
 }
 
+/** Reads with statements that may take so long each; `isStatementTimeout` says that one has taken longer. */
+export async function withinTime<T>(
+  store: Store,
+  ms: number,
+  read: (store: Store) => Promise<T>,
+): Promise<T> {
+  return store.knex.transaction(async (trx) => {
+    await trx.raw(`SET LOCAL statement_timeout = ${Math.round(ms)}`);
+    return read({ ...store, knex: trx });
+  });
+}
+
 /**
  * Brings the schema up to date.
  * @param say called with what a migration has to tell of the data that it has changed
@@ -169,6 +181,11 @@ export function isRefusedValue(error: unknown): boolean {
 /** True when a statement has waited for a lock longer than `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
+}
+
+/** True when a statement has taken longer than `statement_timeout`. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014';
 }
 
 function isDeadlock(error: unknown): boolean {

@@ -7,13 +7,12 @@ import {
   type LogFilter,
   type LogPosition,
   type LogRow,
-  listLogs,
   logPosition,
-  logsOfWriter,
   type WriterPosition,
 } from '../../store/logs.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { event, eventId, KEEPALIVE, KEEPALIVE_MS } from '../response/event-stream.js';
+import type { LogReads } from './log-reads.js';
 import { presentEntry } from './logs.schema.js';
 import { positionBehind, positionsWithin, readOf, textOf } from './position.js';
 
@@ -26,14 +25,14 @@ const READ_AT_ONCE = 500;
  * @param newest how many that is
  */
 export async function* logEvents(
-  { store, changes }: Pick<ApiDependencies, 'store' | 'changes'>,
+  { store, changes, log }: Pick<ApiDependencies, 'store' | 'changes'> & { readonly log: LogReads },
   filter: LogFilter,
   after: LogPosition | undefined,
   newest: number,
   closed: AbortSignal,
 ): AsyncGenerator<string, undefined, void> {
   let seen = after ?? (await logPosition(store));
-  const newestRows = after ? [] : (await listLogs(store, filter, newest, undefined, seen)).rows.toReversed();
+  const newestRows = after ? [] : (await log.list(filter, newest, undefined, seen)).rows.toReversed();
   const [first, ...positions] = positionsWithin(newestRows, seen);
   let sent = first ?? textOf(seen);
   let sentAt = performance.now();
@@ -53,7 +52,7 @@ export async function* logEvents(
     const idle = KEEPALIVE_MS - (performance.now() - sentAt);
     const written = await changes.waitFor('log', ALL_LOGS, Math.max(idle, 0), read, closed);
     if (written) {
-      const { rows, reached, unread } = await readUpTo(store, filter, seen, written);
+      const { rows, reached, unread } = await readUpTo(log, filter, seen, written);
       const passed = new Map(seen);
       for (const [place, row] of rows.entries()) {
         passed.set(row.writer_id, positionBehind(row));
@@ -83,7 +82,7 @@ interface ReadEntries {
 
 /** Reads the next entries. */
 async function readUpTo(
-  store: ApiDependencies['store'],
+  log: LogReads,
   filter: LogFilter,
   seen: LogPosition,
   written: LogPosition,
@@ -94,7 +93,7 @@ async function readUpTo(
   const read = async ([writer, upTo]: readonly [number, WriterPosition]) => {
     const from = readOf(seen, writer);
     if (!isBehind(upTo, from)) return [];
-    const rows = await logsOfWriter(store, filter, writer, from, upTo, READ_AT_ONCE);
+    const rows = await log.ofWriter(filter, writer, from, upTo, READ_AT_ONCE);
     const last = rows.at(READ_AT_ONCE - 1);
     if (last) {
       reached.set(writer, positionBehind(last));

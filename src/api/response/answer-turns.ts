@@ -17,6 +17,8 @@ export interface AnswerTurnsOptions {
   readonly places: number;
   /** Places beyond these, for users that have none while others have all of them. */
   readonly beyond: number;
+  /** How long such a user waits for one of these, milliseconds. */
+  readonly patienceMs?: number;
 }
 
 export class AnswerTurns {
