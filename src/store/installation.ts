@@ -122,7 +122,7 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
         variables: variablesOf(id),
       },
     })),
-    endpoints: await mapInParts(endpoints, ({ id, running, ...row }) => ({
+    endpoints: await mapInParts(endpoints, async ({ id, running, ...row }) => ({
       id,
       object: {
         kind: 'endpoint',
@@ -132,7 +132,7 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
         policies: someOrNull(row.policies),
         variables: variablesOf(id),
         bindings: Object.fromEntries((bindings.get(id) ?? []).map(({ pool_id, name }) => [pool_id, name])),
-        schedules: sortedSchedules(
+        schedules: await sortedSchedules(
           (schedules.get(id) ?? []).map(({ endpoint_id: _, ...schedule }) => schedule),
         ),
         running: running === 'other' ? running : running === 'true',

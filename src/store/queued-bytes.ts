@@ -41,7 +41,9 @@ export function queuedBytesOf({
   path,
   headers,
   body,
-}: Pick<HandlerRequest, 'path' | 'headers'> & { readonly body: Buffer | null }): number {
+}: Pick<HandlerRequest, 'path' | 'headers'> & {
+  readonly body: Pick<Buffer, 'length'> | null;
+}): number {
   const bytes = Buffer.byteLength(path) + Buffer.byteLength(JSON.stringify(headers)) + (body?.length ?? 0);
   return ROW_BYTES + bytes;
 }

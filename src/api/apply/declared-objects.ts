@@ -1,5 +1,4 @@
 /** The objects that a folder declares: every list item is validated by itself, so that all problems are reported. */
-import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Static } from '@sinclair/typebox';
 import type { DeclaredObject } from '../../apply/changes.js';
@@ -20,6 +19,7 @@ import { textProblem } from '../../model/formats.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { joinRoute, normalizeBasePath, RouteSyntaxError } from '../../model/route-pattern.js';
 import { checkOf } from '../../model/schema-check.js';
+import { mapInParts, Pauses } from '../../util/pauses.js';
 import {
   FILE_LISTS,
   type FileCollectionInput,
@@ -52,9 +52,6 @@ const CHECKS = Object.fromEntries(
   Object.entries(FILE_LISTS).map(([name, schema]) => [name, checkOf(schema)]),
 ) as Readonly<Record<FileList, Check>>;
 
-/** Between so many, the event loop runs other tasks. */
-const OBJECTS_AT_ONCE = 50;
-
 /** Reads objects from the lists of a folder. */
 class ObjectReader {
   readonly declared: (DeclaredObject & Pick<ValueAtLine, 'members'>)[] = [];
@@ -80,10 +77,11 @@ class ObjectReader {
 
   async #each<T extends { stack?: string | null }>(
     list: FileList,
-    objectOf: (input: T) => InstallationObject,
+    objectOf: (input: T) => InstallationObject | Promise<InstallationObject>,
   ): Promise<void> {
+    const pauses = new Pauses();
     for (const [at, { value, place, members }] of (this.folder.lists[list] ?? []).entries()) {
-      if (at % OBJECTS_AT_ONCE === 0) await setImmediate();
+      await pauses.here();
       const problem = CHECKS[list](value);
       if (problem) {
         const [member = ''] = problem.path;
@@ -92,7 +90,7 @@ class ObjectReader {
       }
       try {
         const input = value as T;
-        const object = objectOf(input);
+        const object = await objectOf(input);
         const key = keyOf(object);
         const twin = this.#seen.get(key);
         if (twin !== undefined)
@@ -175,7 +173,7 @@ class ObjectReader {
     };
   }
 
-  #endpoint(input: FileEndpointInput): EndpointObject {
+  async #endpoint(input: FileEndpointInput): Promise<EndpointObject> {
     const host = input.host.toLowerCase();
     const { method, collection } = input;
     const place = this.#placeOf(input, host);
@@ -201,8 +199,8 @@ class ObjectReader {
       stack: this.#owner(input.stack),
     } as const;
     endpointKey(host, method, object.route);
-    const schedules = (input.schedules ?? []).map((schedule) => scheduleObject(object, schedule));
-    return { ...object, schedules: sortedSchedules(schedules) };
+    const schedules = await mapInParts(input.schedules ?? [], (schedule) => scheduleObject(object, schedule));
+    return { ...object, schedules: await sortedSchedules(schedules) };
   }
 
   /** Route and path of an endpoint, and the domain of its collection. */

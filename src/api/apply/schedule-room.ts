@@ -50,7 +50,7 @@ function scheduledBytes(objects: Objects): ReadonlyMap<string, number> {
     if (object.kind !== 'endpoint' || object.schedules.length === 0) continue;
     const owner = ownerAmong(objects, object.host);
     for (const { path, headers, body } of object.schedules) {
-      const own = queuedBytesOf({ path, headers, body: Buffer.from(body ?? '', 'base64') });
+      const own = queuedBytesOf({ path, headers, body: { length: Buffer.byteLength(body ?? '', 'base64') } });
       bytes.set(owner, (bytes.get(owner) ?? 0) + own);
     }
   }
