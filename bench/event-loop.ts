@@ -16,9 +16,10 @@ import { expectData } from '../test/support/expect.js';
 import { askForPlan, type Files, type ShownPlan } from '../test/support/plans.js';
 import { must, type ProcessName, type Stack } from '../test/support/processes.js';
 import { withStacks } from './support/gateway.js';
-import { longestWaits } from './support/health-watch.js';
+import { type Asked, longestWaits } from './support/health-watch.js';
+import { heavyCalls } from './support/heavy-objects.js';
 import { type Benchmark, runAlone } from './support/main.js';
-import { round } from './support/report.js';
+import { type Row, round } from './support/report.js';
 
 const SECONDS = 4;
 /** Of the same request. */
@@ -40,29 +41,42 @@ export const eventLoop: Benchmark = () =>
     if (!stack) throw new Error('no stack');
     const { api, apiUrl } = stack;
     const read: Read = (path, accept = 'application/json') => drained(`${apiUrl}${path}`, accept);
-    const calls = { ...(await costlyCalls(api, read)), ...(await largestCalls(api, read)) };
     const asked = [
       { url: `${apiUrl}/api/health` },
       ...['worker', 'gateway'].map((name) => ({ socketPath: metricsSocket(stack, name) })),
     ];
+    const calls = { ...(await costlyCalls(api, read)), ...(await largestCalls(api, read)) };
     const outside = await longestWaits(asked, burn);
-    const rows = [];
-    for (const [what, call] of Object.entries(calls)) {
-      const longest = await longestWaits(asked, () => again(call));
-      process.stdout.write(
-        `  ${what}: ${longest.map((wait, at) => `${PROCESSES[at]} ${round(wait)} ms`).join(', ')}\n`,
-      );
-      for (const [at, wait] of longest.entries())
-        rows.push({
-          question: `how much longer a request to the ${PROCESSES[at]} waits while others ${what}, than beside a loop outside`,
-          measured: `${round(wait)} ms against ${round(outside[at] ?? 0)} ms`,
-          value: wait - (outside[at] ?? 0),
-          unit: 'ms',
-          bar: { atMost: 100 },
-        });
-    }
+    const rows = await waitsBeside(calls, asked, outside);
+    // They make all exports and plans larger.
+    const heavy = Object.entries(await heavyCalls(api, read)).map(([what, call]) => [what, alone(call)]);
+    rows.push(...(await waitsBeside(Object.fromEntries(heavy), asked, outside)));
     return rows;
   });
+
+/** How long each process keeps others waiting, beside each call. */
+async function waitsBeside(
+  calls: Readonly<Record<string, Call>>,
+  asked: readonly Asked[],
+  outside: readonly number[],
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const [what, call] of Object.entries(calls)) {
+    const longest = await longestWaits(asked, () => again(call));
+    process.stdout.write(
+      `  ${what}: ${longest.map((wait, at) => `${PROCESSES[at]} ${round(wait)} ms`).join(', ')}\n`,
+    );
+    for (const [at, wait] of longest.entries())
+      rows.push({
+        question: `how much longer a request to the ${PROCESSES[at]} waits while others ${what}, than beside a loop outside`,
+        measured: `${round(wait)} ms against ${round(outside[at] ?? 0)} ms`,
+        value: wait - (outside[at] ?? 0),
+        unit: 'ms',
+        bar: { atMost: 100 },
+      });
+  }
+  return rows;
+}
 
 const PROCESSES = ['API', 'worker', 'supervisor'];
 
@@ -78,6 +92,10 @@ interface Call {
   (): Promise<{ readonly status: number }>;
   /** Of those with the largest input: one at a time. */
   readonly isAlone?: boolean;
+}
+
+function alone(call: () => Promise<{ readonly status: number }>): Call {
+  return Object.assign(call, { isAlone: true });
 }
 
 async function again(call: Call): Promise<void> {
@@ -194,8 +212,6 @@ async function largestCalls(api: HttpClient, read: Read): Promise<Readonly<Recor
     ...{ openapi: '3.0.3', info: { title: 'Large', version: '1' }, paths: Object.fromEntries(paths) },
   };
   const spec = JSON.stringify(document);
-  const alone = (call: () => Promise<{ readonly status: number }>): Call =>
-    Object.assign(call, { isAlone: true });
   return {
     'list 256 MiB of code': () => read('/api/endpoints'),
     'list 80 MiB of code as a page': () =>

@@ -1,0 +1,58 @@
+/** Calls that cost much because of few objects that are as large as they may be. */
+import type { HttpClient } from '../../test/support/client.js';
+import { expectData } from '../../test/support/expect.js';
+import { askForPlan } from '../../test/support/plans.js';
+
+/** Reads an answer to its end. */
+type Read = (path: string) => Promise<{ readonly status: number }>;
+type Call = () => Promise<{ readonly status: number }>;
+
+const OBJECTS = 50;
+/** The most of a body in JSON. */
+const BODY = 'x'.repeat(3.9 * 2 ** 20);
+const POLICIES = 'policies.test';
+const SCHEDULES = 'schedules.test';
+
+/** 18,000 values. */
+const validate = {
+  mode: 'enforce',
+  body: {
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          properties: Object.fromEntries(
+            Array.from({ length: 6_000 }, (_, at) => [`member${at}`, { type: 'string', maxLength: at }]),
+          ),
+        },
+      },
+    },
+  },
+};
+
+export async function heavyCalls(api: HttpClient, read: Read): Promise<Readonly<Record<string, Call>>> {
+  const create = async (path: string, body: object) =>
+    expectData<{ id: string }>(await api.post(path, body), 201).id;
+  for (let at = 0; at < OBJECTS; at++) {
+    const host = at === 0 ? POLICIES : `heavy${at}.test`;
+    await create('/api/domains', { name: host, host, ...(at > 0 && { policies: { validate } }) });
+    const endpoint = { name: `p${at}`, path: `/p/${at}`, method: 'POST', domain: POLICIES };
+    await create('/api/endpoints', { ...endpoint, policies: { validate } });
+  }
+  await create('/api/domains', { name: SCHEDULES, host: SCHEDULES });
+  const scheduled = { name: 's', path: '/s', method: 'POST', domain: SCHEDULES };
+  const schedules = `/api/endpoints/${await create('/api/endpoints', scheduled)}/schedules`;
+  for (let at = 0; at < OBJECTS; at++)
+    await create(schedules, { cron: '@yearly', path: '/s', enabled: false, body: BODY });
+  const edge = JSON.stringify({ stack: 'heavy', domains: [{ host: 'new.test' }] });
+  return {
+    [`export ${OBJECTS} endpoints with policies of 18,000 values`]: () =>
+      read(`/api/export?domain=${POLICIES}`),
+    [`list ${OBJECTS} domains with policies of 18,000 values`]: () =>
+      read(`/api/domains?search=heavy&limit=${OBJECTS}`),
+    [`list ${OBJECTS} schedules with bodies of 3.9 MiB`]: () => read(schedules),
+    [`export ${OBJECTS} schedules with bodies of 3.9 MiB`]: () => read(`/api/export?domain=${SCHEDULES}`),
+    [`plan a domain beside ${OBJECTS} schedules with bodies of 3.9 MiB`]: () =>
+      askForPlan(api, { 'edge.yaml': edge }),
+  };
+}
