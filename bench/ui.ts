@@ -7,6 +7,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { openDatabase } from '../src/store/database.js';
 import { addVersions } from '../src/store/versions.js';
 import { eventually } from '../test/support/eventually.js';
+import { ONE_FILE } from '../test/support/one-file.js';
 import { must, type Stack } from '../test/support/processes.js';
 import { launchBrowser } from '../test/support/ui.js';
 import { gzippedBytes, loadedFor } from '../test/support/ui-files.js';
@@ -85,7 +86,14 @@ async function fill(stack: Stack): Promise<Ids> {
     for (let number = 2; number <= VERSIONS; number++) {
       const code = `${SMALL_JSON}// ${number}\n`;
       const digest = createHash('sha256').update(code).digest('hex');
-      const source = { sourceKey: digest, code, dependencies: {}, artifact: digest, actor: null };
+      const source = {
+        sourceKey: digest,
+        code,
+        dependencies: {},
+        ...ONE_FILE,
+        artifact: digest,
+        actor: null,
+      };
       await addVersions(store, [id], { ...source, message: `The change number ${number}` });
     }
   } finally {

@@ -21,6 +21,7 @@ import {
 } from '../src/store/build-attempts.js';
 import { type BuildAttempt, type BuildResult, findBuild } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
+import { readSourceFiles } from '../src/store/source-files.js';
 import { isDiskFull } from '../src/util/disk-full.js';
 import type { ThisWorker } from './active-jobs.js';
 import type { SharedQueue } from './consume-in-turns.js';
@@ -160,7 +161,9 @@ async function resultOf(
   }
   let built: BuiltHandler;
   try {
-    built = await builder.build({ ...build, turn: turnOf(build.principal, build.owner ?? build.id) }, signal);
+    const contents = await readSourceFiles(store, build.files);
+    const turn = turnOf(build.principal, build.owner ?? build.id);
+    built = await builder.build({ ...build, contents, turn }, signal);
   } catch (error) {
     // Disk full, artifact store unavailable and so on: the caller learns that the handler is not at fault, the log has
     // the reason.

@@ -6,6 +6,7 @@ import type { Store } from '../src/store/database.js';
 import { pendingDeployments, pruneDeployments } from '../src/store/deployments.js';
 import { endCrashLoops } from '../src/store/endpoint-runs.js';
 import { pruneJobs } from '../src/store/jobs.js';
+import { dropUnusedSourceFiles } from '../src/store/source-files.js';
 import { pruneVersions } from '../src/store/versions.js';
 import type { Logger } from '../src/util/log.js';
 
@@ -31,8 +32,8 @@ export async function recoverCrashLoops(store: Store, log: Logger): Promise<void
 }
 
 /**
- * Deletes the oldest versions and deployments of endpoints that have more than the settings say, and queued requests
- * that ended long ago.
+ * Deletes the oldest versions and deployments of endpoints that have more than the settings say, queued requests that
+ * ended long ago, and contents of files that no source has any more.
  */
 export async function tidyHistory(
   store: Store,
@@ -43,6 +44,7 @@ export async function tidyHistory(
     versions: await pruneVersions(store, config.VERSIONS_KEPT),
     deployments: await pruneDeployments(store, config.DEPLOYMENTS_KEPT),
     jobs: await pruneJobs(store, config.JOBS_KEPT_HOURS),
+    source_files: await dropUnusedSourceFiles(store),
   };
   if (Object.values(deleted).some((count) => count > 0)) log.info(deleted, 'old history deleted');
 }

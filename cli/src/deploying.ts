@@ -2,8 +2,9 @@
 import { CliError, type CompilerMessage } from './errors.js';
 import type { Deployed } from './generated/routes.js';
 import { isStillPreparing } from './preparing.js';
-import { type ProjectEndpoint, readHandler } from './project.js';
+import type { ProjectEndpoint } from './project.js';
 import { type Session, withInterruptHint } from './session.js';
+import type { Source } from './sources.js';
 
 export interface DeployOptions {
   readonly message?: string;
@@ -13,13 +14,12 @@ export interface DeployOptions {
 /** @throws CliError whose diagnostics name the file as people do */
 export async function deployHandler(
   session: Session,
-  file: string,
   endpoint: ProjectEndpoint,
+  source: Source,
   id: string,
   options: DeployOptions,
 ): Promise<Deployed> {
-  const code = readHandler(endpoint, file);
-  const body = { code, dependencies: endpoint.dependencies as never, ...options };
+  const body = { ...source, dependencies: endpoint.dependencies as never, ...options };
   const interruptHint = `The deployment continues at the gateway; \`edge versions ${id}\` shows its outcome.`;
   for (;;)
     try {
@@ -43,7 +43,7 @@ function notDeployed(error: CliError): CliError {
   return new CliError(error.message, { ...error.facts, hint }, error.exitCode);
 }
 
-/** rustc sees every handler as `handler.rs`. */
+/** rustc sees a handler of one file as `handler.rs`. */
 function aboutFile(error: CliError, shown: string): CliError {
   const { diagnostics } = error.facts;
   if (!diagnostics) return error;

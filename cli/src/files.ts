@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { CliError, UsageError } from './errors.js';
+import type { FileContent } from './sources.js';
 import { safeLine } from './text.js';
 
 /** The content of a file; `-` is stdin. @throws UsageError when it cannot be read */
@@ -14,13 +15,13 @@ export function readInput(file: string): Buffer {
 }
 
 /**
- * Writes texts into a folder: all or, when one is there already, none.
+ * Writes files into a folder: all or, when one is there already, none.
  * @returns their paths in the folder
  * @throws UsageError
  */
 export function writeFiles(
   folder: string,
-  files: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, FileContent>>,
   mayReplace: boolean,
 ): string[] {
   const root = resolve(folder);
@@ -37,10 +38,10 @@ export function writeFiles(
     if (existsSync(file) && !mayReplace)
       throw new UsageError(`${file} exists already; nothing was written`, 'Add --force to replace files.');
   }
-  for (const [path, text] of Object.entries(files)) {
+  for (const [path, content] of Object.entries(files)) {
     const file = join(root, path);
     makeFolder(dirname(file));
-    writeFileSync(file, text);
+    writeFileSync(file, typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'));
   }
   return paths;
 }

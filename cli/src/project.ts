@@ -1,8 +1,9 @@
 /** A folder with edge.yaml: what it says of endpoints and their handlers. */
-import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { EDGE_SCHEMA } from './assets.js';
 import { CliError, UsageError } from './errors.js';
+import { filePatternProblem } from './generated/file-patterns.js';
 
 export const PROJECT_FILE = 'edge.yaml';
 /** Names of stacks, as the API takes them. */
@@ -22,6 +23,10 @@ export interface ProjectEndpoint {
   /** The path of the handler, and as people write it: relative to edge.yaml. */
   readonly handler: string;
   readonly shown: string;
+  /** The folder that paths of its source are relative to, itself relative to that of edge.yaml; empty: this one. */
+  readonly root: string;
+  /** Patterns of files of its source besides those that it names. */
+  readonly include: readonly string[];
   readonly dependencies: Readonly<Record<string, Crate>>;
   /** The stack that it belongs to when it is made; null: none. */
   readonly stack: string | null;
@@ -98,22 +103,6 @@ export async function readProject(folder: string): Promise<Project> {
   };
 }
 
-/**
- * The code of a handler.
- * @throws CliError when there is none, or when it is outside of the folder: one of others must not name one's own files
- */
-export function readHandler({ handler, shown }: ProjectEndpoint, file: string): string {
-  let code: string;
-  try {
-    const [within] = relative(realpathSync(dirname(file)), realpathSync(handler)).split(sep);
-    if (within === '..') throw new Error('it is outside of the folder');
-    code = readFileSync(handler, 'utf8');
-  } catch (thrown) {
-    throw invalid(file, `the handler ${shown} cannot be read: ${(thrown as Error).message}`);
-  }
-  return code;
-}
-
 /** @returns undefined for one without code, which there is nothing to deploy of */
 function endpointOf(
   folder: string,
@@ -139,12 +128,19 @@ function endpointOf(
   const route = collection === undefined ? path : joined(basePathOf(collections, host, collection), path);
   if (value['handler'] === undefined) return undefined;
   const handler = resolve(folder, text('handler'));
-  const { name = `${method} ${route}`, dependencies = {} } = value;
+  const { name = `${method} ${route}`, dependencies = {}, root = '', include = [] } = value;
+  if (typeof root !== 'string' || filePatternProblem(root || 'x') !== undefined)
+    throw invalid(file, `${place}.root must be a folder in that of edge.yaml`);
+  if (!Array.isArray(include)) throw invalid(file, `${place}.include must be a list of paths`);
+  for (const pattern of include as readonly unknown[]) {
+    const problem = typeof pattern === 'string' ? filePatternProblem(pattern) : 'must be a text';
+    if (problem !== undefined) throw invalid(file, `${place}.include: ${String(pattern)} ${problem}`);
+  }
   if (typeof name !== 'string') throw invalid(file, `${place}.name must be a text`);
   if (!isRecord(dependencies)) throw invalid(file, `${place}.dependencies must have names and versions`);
   return {
     ...{ host, method: method as ProjectEndpoint['method'], route, collection, name, handler },
-    shown: relative(folder, handler),
+    ...{ shown: relative(folder, handler), root, include },
     dependencies: dependencies as Readonly<Record<string, Crate>>,
     stack: ownerOf(file, `${place}.stack`, value['stack'], stack),
   };

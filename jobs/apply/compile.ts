@@ -3,12 +3,11 @@
  * Any worker compiles them, as those of imports.
  */
 
-import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import { titleOf } from '../../src/apply/keys.js';
 import type { EndpointObject, ObjectChange } from '../../src/apply/objects.js';
 import { AppError } from '../../src/errors.js';
-import { awaitBuild, requestBuildOf, requireCode } from '../../src/lifecycle/compile.js';
+import { awaitBuild, compilable, requestBuildOf } from '../../src/lifecycle/compile.js';
 import { WITHOUT_DOMAIN } from '../../src/model/owner.js';
 import { sourceKey } from '../../src/model/source-key.js';
 import { compileJob } from '../../src/queues/jobs.js';
@@ -33,10 +32,7 @@ export function endpointsToDeploy(changes: readonly ObjectChange[]): Target[] {
   return changes.flatMap(({ id, before, after }) => {
     if (after?.kind !== 'endpoint' || after.running !== true || id === null) return [];
     const old = before?.kind === 'endpoint' ? before : undefined;
-    const isSame =
-      old?.running === true &&
-      old.code === after.code &&
-      isDeepStrictEqual(old.dependencies ?? {}, after.dependencies ?? {});
+    const isSame = old?.running === true && sourceKey(old) === sourceKey(after);
     return isSame ? [] : [{ id, endpoint: after }];
   });
 }
@@ -93,9 +89,7 @@ async function compileOne(
   endpoint: EndpointObject,
   signal: AbortSignal,
 ): Promise<CompiledHandler> {
-  const code = requireCode(endpoint.code);
-  const dependencies = endpoint.dependencies ?? {};
-  const source = { sourceKey: sourceKey(code, endpoint.dependencies), code, dependencies };
+  const source = compilable(endpoint);
   const origin = { requestId: apply.request_id, actor: actorOfApply(apply) };
   const owner = newOwnerOf(endpoint.host, apply.changes);
   const request = {

@@ -1,6 +1,7 @@
 /** Compares objects field by field, and gives plans their hash. */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { FileRefs } from '../model/source-files.js';
 import { isObject } from '../util/json-object.js';
 import { eachPartOfJson, Pauses } from '../util/pauses.js';
 import type { FieldChange, InstallationObject, ObjectChange } from './objects.js';
@@ -22,10 +23,20 @@ export function changedFields(before: InstallationObject | null, after: Installa
     // Most code is as it was, and digests of all code of an installation take long.
     if (name === 'code')
       return former === value ? [] : differing('code', codeDigest(former), codeDigest(value));
+    if (name === 'files') return changedFiles(former, value);
     return MAPS.has(name) ? changedMembers(name, former, value) : differing(name, former, value);
   });
   // What a new object does not have is no change.
   return before ? fields : fields.filter(({ after: value }) => !isNothing(value));
+}
+
+/** Files beside the code, by their paths, each as its digest. */
+function changedFiles(before: unknown, after: unknown): FieldChange[] {
+  const [old, next] = [before, after].map((files) => (files ?? {}) as FileRefs);
+  const paths = [...new Set([...Object.keys(old ?? {}), ...Object.keys(next ?? {})])].sort();
+  const shown = (files: FileRefs | undefined, path: string) =>
+    files && Object.hasOwn(files, path) ? `sha256:${files[path]?.digest}` : null;
+  return paths.flatMap((path) => differing(`files.${path}`, shown(old, path), shown(next, path)));
 }
 
 /** Code as plans show it. */

@@ -32,7 +32,8 @@ export const INSIDE_NAMES: FolderNames = [
   [INSIDE.project, '.'],
   [INSIDE.sources, 'sources'],
   [INSIDE.target, 'dependencies'],
-  [INSIDE.build, '.'],
+  [`${INSIDE.build}/source`, '.'],
+  [INSIDE.build, 'build'],
 ];
 
 /** Links that say which compiler or linker `cc` is, on Debian and its derivatives. */

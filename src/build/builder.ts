@@ -10,6 +10,7 @@ import type { DependencySets } from './dependency-sets.js';
 import type { FailedTool } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
 import { compileHandler } from './rustc.js';
+import { hasRust, type SourceTree } from './source-tree.js';
 import type { Toolchain } from './toolchain.js';
 
 /** The dependencies of a builder. */
@@ -40,9 +41,8 @@ export type BuiltHandler = { readonly diagnostics: readonly Diagnostic[]; readon
 );
 
 /** A handler to build. */
-export interface Buildable {
+export interface Buildable extends SourceTree {
   readonly turn: Turn;
-  readonly code: string;
   readonly dependencies: Dependencies;
 }
 
@@ -58,10 +58,10 @@ export class Builder {
    * Builds one handler. A source that does not compile is a result, not an error.
    * @param turn that it takes
    */
-  async build({ turn, code, dependencies }: Buildable, signal?: AbortSignal): Promise<BuiltHandler> {
+  async build({ turn, dependencies, ...source }: Buildable, signal?: AbortSignal): Promise<BuiltHandler> {
     const { toolchain, sandbox, sets, artifacts, scratch, env, limits, turns } = this.#options;
     const lap = stopwatch();
-    const set = await sets.prepare({ dependencies, async: usesAsync(code) }, turn);
+    const set = await sets.prepare({ dependencies, async: usesAsync(source) }, turn);
     const dependencies_ms = lap();
     if (!set.ok) throwIfDiskFull(set);
     if (!set.ok)
@@ -73,7 +73,7 @@ export class Builder {
       };
 
     const inTurn = <T>(work: () => Promise<T>) => turns.run(turn, work);
-    const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, inTurn, signal };
+    const job = { toolchain, sandbox, source, libraries: set.libraries, env, limits, inTurn, signal };
     return compileHandler(scratch, job, async (compilation): Promise<BuiltHandler> => {
       const { diagnostics, ms: compile_ms } = compilation;
       lap();
@@ -112,8 +112,8 @@ function throwIfDiskFull({ diskMayBeFull, diagnostics }: FailedTool): void {
 }
 
 /** The async macros need the SDK with tokio. A mention in a comment is harmless: it only links more than needed. */
-function usesAsync(code: string): boolean {
-  return /\bhandler_(loop(_async|_async_result|_result_async)|ws_async)\s*!/.test(code);
+function usesAsync(source: SourceTree): boolean {
+  return hasRust(source, /\bhandler_(loop(_async|_async_result|_result_async)|ws_async)\s*!/);
 }
 
 /** Each call returns the whole milliseconds since the one before. */

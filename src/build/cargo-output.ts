@@ -71,7 +71,7 @@ function libraryPackage({ reason, package_id, target }: CargoMessage): string | 
 export function cargoDiagnostics(build: Pick<ToolResult, 'stdout' | 'stderr'>): Diagnostic[] {
   const compiler = cargoMessages(build.stdout)
     .filter(({ reason }) => reason === 'compiler-message')
-    .flatMap(({ message }) => parseRustcOutput(JSON.stringify(message ?? {}), ''))
+    .flatMap(({ message }) => parseRustcOutput(JSON.stringify(message ?? {}), new Set()))
     .filter(({ level }) => level === 'error')
     .slice(0, MAX_DIAGNOSTICS);
   return compiler.length > 0 ? compiler : [plain(build.stderr.trim() || 'cargo ended without saying why')];

@@ -1,5 +1,5 @@
 /** Converts the JSON output of rustc and cargo to text for people and data for tools. */
-
+import { posix } from 'node:path';
 import type { Diagnostic, SourceRange, Suggestion } from '../model/diagnostic.js';
 import { storable } from '../util/text.js';
 import type { ToolLimits, ToolResult } from './run-tool.js';
@@ -26,9 +26,9 @@ const MAX_TOTAL_CHARACTERS = 1024 * 1024;
 /**
  * Parses the lines of `rustc --error-format=json`; lines that are not JSON, such as those of a linker or a crashed
  * compiler, become diagnostics without a position.
- * @param sourceFile the handler's source as rustc names it: positions in other files are left out
+ * @param files paths of the handler's source: positions in other files are left out
  */
-export function parseRustcOutput(stderr: string, sourceFile: string): Diagnostic[] {
+export function parseRustcOutput(stderr: string, files: ReadonlySet<string>): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   let characters = 0;
   for (const line of stderr.split('\n')) {
@@ -36,7 +36,7 @@ export function parseRustcOutput(stderr: string, sourceFile: string): Diagnostic
     characters += line.length;
     if (characters > MAX_TOTAL_CHARACTERS && diagnostics.length > 0) break;
     const message = parseJson(line);
-    const diagnostic = message === undefined ? plain(line) : fromRustc(message, sourceFile);
+    const diagnostic = message === undefined ? plain(line) : fromRustc(message, files);
     if (diagnostic) diagnostics.push(diagnostic);
     if (diagnostics.length === MAX_DIAGNOSTICS) break;
   }
@@ -56,7 +56,7 @@ function shortened(text: string): string {
   return text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}\n... (shortened)`;
 }
 
-const NOWHERE = { line: null, column: null, end_line: null, end_column: null };
+const NOWHERE = { file: null, line: null, column: null, end_line: null, end_column: null };
 
 /** A message without a position or code. */
 export function plain(text: string, level = 'error'): Diagnostic {
@@ -149,16 +149,21 @@ interface Span {
   readonly expansion?: { readonly span?: Span } | null;
 }
 
-function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagnostic | undefined {
+function fromRustc(message: Record<string, unknown>, files: ReadonlySet<string>): Diagnostic | undefined {
   const { $message_type, level, message: text, rendered, spans, code, children } = message;
   if ($message_type !== undefined && $message_type !== 'diagnostic') return undefined;
   if (typeof level !== 'string' || typeof text !== 'string') return undefined;
   // Summaries of the compiler ("aborting due to 2 previous errors", "try --explain") add nothing.
   if (level === 'failure-note' || /^aborting due to /.test(text) || /^\d+ warnings? emitted/.test(text))
     return undefined;
-  const labels = objects<Span>(spans).flatMap((span) => labelOf(span, sourceFile) ?? []);
-  const { line, column, end_line, end_column } =
-    labels.find(({ is_primary }) => is_primary) ?? labels[0] ?? NOWHERE;
+  const labels = objects<Span>(spans).flatMap((span) => labelOf(span, files) ?? []);
+  const {
+    file = null,
+    line,
+    column,
+    end_line,
+    end_column,
+  } = labels.find(({ is_primary }) => is_primary) ?? labels[0] ?? NOWHERE;
   return {
     level: storable(shortened(level)),
     code:
@@ -166,10 +171,10 @@ function fromRustc(message: Record<string, unknown>, sourceFile: string): Diagno
         ? storable(shortened(String(code.code)))
         : null,
     message: storable(shortened(text)),
-    ...{ line, column, end_line, end_column },
+    ...{ file, line, column, end_line, end_column },
     labels: labels.slice(0, MAX_PARTS),
     suggestions: objects<Record<string, unknown>>(children)
-      .flatMap((child) => suggestionsOf(child, sourceFile))
+      .flatMap((child) => suggestionsOf(child, files))
       .slice(0, MAX_PARTS),
     rendered: storable(shortened(typeof rendered === 'string' ? rendered : text)),
   };
@@ -179,10 +184,10 @@ function objects<T extends object>(list: unknown): T[] {
   return Array.isArray(list) ? list.filter((item) => typeof item === 'object' && item !== null) : [];
 }
 
-function labelOf(span: Span, sourceFile: string): Diagnostic['labels'][number] | undefined {
+function labelOf(span: Span, files: ReadonlySet<string>): Diagnostic['labels'][number] | undefined {
   // An error inside a macro points into the macro's crate; its expansion leads back to the author's line.
   for (let at: Span | null | undefined = span; at; at = at.expansion?.span) {
-    const range = at.file_name === sourceFile ? rangeOf(at) : undefined;
+    const range = rangeOf(at, files);
     if (!range) continue;
     const text = typeof span.label === 'string' ? storable(span.label.slice(0, MAX_PART_CHARACTERS)) : null;
     return { ...range, text, is_primary: span.is_primary === true };
@@ -190,24 +195,34 @@ function labelOf(span: Span, sourceFile: string): Diagnostic['labels'][number] |
   return undefined;
 }
 
-function rangeOf({ line_start, column_start, line_end, column_end }: Span): SourceRange | undefined {
+/** @returns undefined for one that is not in the source */
+function rangeOf(
+  { file_name, line_start, column_start, line_end, column_end }: Span,
+  files: ReadonlySet<string>,
+): SourceRange | undefined {
+  // `#[path = "../x.rs"]` in src/main.rs is src/../x.rs.
+  const file = typeof file_name === 'string' ? posix.normalize(file_name) : '';
+  if (!files.has(file)) return undefined;
   const numbers = [line_start, column_start, line_end, column_end];
   if (!numbers.every((value): value is number => Number.isSafeInteger(value))) return undefined;
   const [line = 0, column = 0, end_line = 0, end_column = 0] = numbers;
-  return { line, column, end_line, end_column };
+  return { file, line, column, end_line, end_column };
 }
 
 /** The suggestion of a sub-diagnostic. Alternatives replace the same position; other edits belong together. */
-function suggestionsOf({ message, spans }: Record<string, unknown>, sourceFile: string): Suggestion[] {
+function suggestionsOf(
+  { message, spans }: Record<string, unknown>,
+  files: ReadonlySet<string>,
+): Suggestion[] {
   const suggested = objects<Span>(spans).filter((span) => typeof span.suggested_replacement === 'string');
   const edits = suggested.flatMap((span) => {
-    const range = span.file_name === sourceFile ? rangeOf(span) : undefined;
+    const range = rangeOf(span, files);
     const replacement = storable(String(span.suggested_replacement));
     return range && replacement.length <= MAX_PART_CHARACTERS ? [{ ...range, replacement }] : [];
   });
   // An incomplete edit would break the source.
   if (edits.length === 0 || edits.length < suggested.length || edits.length > MAX_PARTS) return [];
-  const places = new Set(edits.map(({ line, column }) => `${line}:${column}`));
+  const places = new Set(edits.map(({ file, line, column }) => `${file}:${line}:${column}`));
   const applicability = suggested[0]?.suggestion_applicability;
   const facts = {
     message: storable(String(message).slice(0, MAX_PART_CHARACTERS)),

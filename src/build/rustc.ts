@@ -1,5 +1,5 @@
 /** Compiles one handler with rustc against a prepared dependency set. */
-import { lstat, mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, realpath, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Diagnostic } from '../model/diagnostic.js';
 import { removeTree } from '../sandbox/remove-tree.js';
@@ -18,6 +18,7 @@ import {
   withoutMachinePaths,
 } from './diagnostics.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
+import { entryOf, hasRust, type SourceTree, writeTree } from './source-tree.js';
 import type { Toolchain } from './toolchain.js';
 
 /**
@@ -37,8 +38,8 @@ export const HANDLER_PROFILE = [
   '-Cstrip=symbols',
 ] as const;
 
-/** The name of the source in diagnostics. */
-const SOURCE_FILE = 'handler.rs';
+/** The folder of the source within that of the compilation: what rustc writes is beside it. */
+const SOURCE = 'source';
 const EXECUTABLE = 'handler';
 /** Executables of handlers have a few megabytes; a sparse file can have any size. */
 const MAX_EXECUTABLE_BYTES = 256 * 1024 * 1024;
@@ -57,7 +58,7 @@ type Outcome =
 export interface CompileRequest {
   readonly toolchain: Toolchain;
   readonly sandbox: Sandbox;
-  readonly code: string;
+  readonly source: SourceTree;
   /** The libraries that `DependencySets.prepare` has built. */
   readonly libraries: Libraries;
   /** The environment that tools get to download crates. */
@@ -87,7 +88,7 @@ export async function compileHandler<T>(
     await makePassable(own);
     const work = join(own, 'work');
     await mkdir(work, { mode: 0o700 });
-    await writeFile(join(work, SOURCE_FILE), request.code);
+    await writeTree(join(work, SOURCE), request.source);
     const compilation = await request.inTurn(async () => {
       const started = performance.now();
       const outcome = await compileIn({ own, work }, request);
@@ -100,7 +101,7 @@ export async function compileHandler<T>(
 }
 
 async function compileIn({ own, work }: CompileFolders, request: CompileRequest): Promise<Outcome> {
-  const { toolchain, sandbox, libraries, limits, signal } = request;
+  const { toolchain, sandbox, source, libraries, limits, signal } = request;
   const confinement = sandbox.confine(
     buildView(toolchain, {
       readOnly: [
@@ -119,9 +120,10 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
       ...HANDLER_PROFILE,
       '--error-format=json',
       ...linkingTo(libraries, inside(targetOf(libraries))),
-      ...['-o', EXECUTABLE, SOURCE_FILE],
+      ...['-o', `../${EXECUTABLE}`, entryOf(source)],
     ],
-    cwd: inside(work),
+    // Paths of the source are relative in diagnostics and panics.
+    cwd: inside(join(work, SOURCE)),
     env: buildEnvironment(toolchain, request.env, work, confinement),
     limits: { ...limits, idleMs: IDLE_MS },
     groups: sandbox.groups,
@@ -138,11 +140,12 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
   if (ended) return failed(ended);
   const names =
     result.stderr === '' || confinement.hasNamespaces ? INSIDE_NAMES : await folderNames(work, request);
-  const diagnostics = withoutMachinePaths(parseRustcOutput(result.stderr, SOURCE_FILE), names).map(
-    withCrateHelp,
-  );
+  const diagnostics = withoutMachinePaths(
+    parseRustcOutput(result.stderr, new Set([entryOf(source), ...source.contents.keys()])),
+    names,
+  ).map(withCrateHelp);
   if (result.exitCode === 0) {
-    if (!SERVES.test(request.code)) return failed(NO_ENTRY_POINT, ...diagnostics);
+    if (!hasRust(source, SERVES)) return failed(NO_ENTRY_POINT, ...diagnostics);
     const executable = await takeExecutable(join(work, EXECUTABLE), own);
     if (executable === undefined) return failed(NO_EXECUTABLE, ...diagnostics);
     return { ok: true, executable, diagnostics };
@@ -197,7 +200,8 @@ function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
 /** The folders that a compiler without namespaces knows, with the names to show for them. */
 async function folderNames(work: string, { toolchain, libraries }: CompileRequest): Promise<FolderNames> {
   const names: FolderNames = [
-    [work, '.'],
+    [join(work, SOURCE), '.'],
+    [work, 'build'],
     [toolchain.sdk, 'rust-edge-gateway-sdk'],
     [targetOf(libraries), 'dependencies'],
     [toolchain.sysroot, 'toolchain'],

@@ -37,6 +37,8 @@ export interface ImportedApi {
   readonly document: KeptDocument | null;
   /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
+  /** Contents of the files of handlers, by their digests. */
+  readonly contents: ReadonlyMap<string, Uint8Array>;
 }
 
 /**

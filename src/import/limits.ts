@@ -8,6 +8,8 @@ export interface ImportLimits {
   readonly specBytes: number;
   /** Most operations of document and manifest together; most objects of one kind in a folder. */
   readonly operations: number;
-  /** Largest handler, bytes. */
+  /** Largest handler with its files, bytes. */
   readonly codeBytes: number;
+  /** Most files that a handler has beside its code. */
+  readonly sourceFiles: number;
 }

@@ -85,6 +85,7 @@ async function readSpec(spec: string, limits: RequestLimits, validation: Validat
       ...(validation !== 'off' && { validation }),
       document: kept,
       problems: [],
+      contents: new Map(),
     };
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;

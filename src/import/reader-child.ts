@@ -65,9 +65,13 @@ export class ReaderChild {
    */
   read(job: ReadJob): Promise<ReadRequest> {
     const endpoints: ImportedEndpoint[] = [];
+    const contents = new Map<string, Uint8Array>();
     return this.#guarded(job, (answer) => {
       if (answer.type === 'endpoints') endpoints.push(...answer.endpoints);
-      return answer.type === 'end' ? { fields: answer.fields, api: { ...answer.api, endpoints } } : undefined;
+      if (answer.type === 'contents')
+        for (const [digest, content] of answer.contents) contents.set(digest, content);
+      if (answer.type !== 'end') return undefined;
+      return { fields: answer.fields, api: { ...answer.api, endpoints, contents } };
     });
   }
 

@@ -29,9 +29,13 @@ export type ReadAnswer =
   | { readonly type: 'folder-end'; readonly memoryMb: number }
   | { readonly type: 'endpoints'; readonly endpoints: readonly ImportedEndpoint[] }
   | {
+      readonly type: 'contents';
+      readonly contents: readonly (readonly [digest: string, content: Uint8Array])[];
+    }
+  | {
       readonly type: 'end';
       readonly fields: Fields;
-      readonly api: Omit<ImportedApi, 'endpoints'>;
+      readonly api: Omit<ImportedApi, 'endpoints' | 'contents'>;
       /** Resident memory of the process, MiB. */
       readonly memoryMb: number;
     }

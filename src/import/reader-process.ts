@@ -6,6 +6,7 @@ import { AppError, toError } from '../errors.js';
 import type { ImportedEndpoint } from '../model/imported-parts.js';
 import { startParentWatchdog } from '../util/parent-watchdog.js';
 import { checkApi, codeLength } from './check-api.js';
+import { inParts } from './folder/parts.js';
 import type { ReadRequest } from './read-request.js';
 import type { ReadAnswer, ReadJob } from './reader-messages.js';
 
@@ -27,7 +28,12 @@ async function run(job: ReadJob): Promise<void> {
       return;
     }
     const { fields, api } = await read(job);
-    const { endpoints, ...rest } = checkApi(api, job.kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec');
+    const { endpoints, contents, ...rest } = checkApi(
+      api,
+      job.kind === 'bundle' ? 'invalid_bundle' : 'invalid_spec',
+    );
+    for (const part of inParts(contents, ({ length }) => length))
+      await send({ type: 'contents', contents: part });
     for (const chunk of chunksOf(endpoints)) await send({ type: 'endpoints', endpoints: chunk });
     await send({ type: 'end', fields, api: rest, memoryMb: memoryMb() });
   } catch (thrown) {

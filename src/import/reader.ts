@@ -41,6 +41,7 @@ export type ReaderConfig = Pick<
   | 'BUNDLE_UNPACKED_LIMIT_BYTES'
   | 'BUNDLE_ENTRIES_LIMIT'
   | 'API_BODY_LIMIT_BYTES'
+  | 'SOURCE_FILES_LIMIT'
   | 'IMPORT_OPERATIONS_LIMIT'
   | 'IMPORT_READ_TIMEOUT_MS'
   | 'IMPORT_READ_MEMORY_MB'
@@ -233,6 +234,7 @@ export class ImportReader {
       operations: this.#config.IMPORT_OPERATIONS_LIMIT,
       // The limit for code that is sent to the API directly.
       codeBytes: this.#config.API_BODY_LIMIT_BYTES,
+      sourceFiles: this.#config.SOURCE_FILES_LIMIT,
     };
   }
 }

@@ -3,6 +3,7 @@ import type { Config } from '../config.js';
 import { AppError, requireFound } from '../errors.js';
 import type { Origin } from '../model/actor.js';
 import { describePreparation } from '../model/preparation.js';
+import { type KeyedSource, sourceKey } from '../model/source-key.js';
 import { compileJob } from '../queues/jobs.js';
 import type { Queues } from '../queues/queues.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
@@ -131,9 +132,7 @@ export async function requestCompile(
   const endpoint = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
   const request: BuildRequest = {
     endpointId,
-    sourceKey: endpoint.source_key,
-    code: requireCode(endpoint.code),
-    dependencies: endpoint.dependencies ?? {},
+    ...compilable(endpoint),
     host: endpoint.domain,
     origin,
     ...(principal !== undefined && { principal }),
@@ -141,9 +140,11 @@ export async function requestCompile(
   return requestBuildOf(deps, request, capacity);
 }
 
-/** @throws AppError endpoint_has_no_code */
-export function requireCode(code: string | null): string {
-  if (code !== null && code.trim() !== '') return code;
+/** A source that can be compiled. @throws AppError endpoint_has_no_code */
+export function compilable(source: KeyedSource): CompilableSource {
+  const { code, dependencies, entry, files } = source;
+  if (code !== null && code.trim() !== '')
+    return { code, dependencies: dependencies ?? {}, entry, files, sourceKey: sourceKey(source) };
   throw new AppError(
     'endpoint_has_no_code',
     'The endpoint has no code to compile: its source is empty. Give it the source of a handler.',

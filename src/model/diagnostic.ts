@@ -6,6 +6,9 @@ const orNull = <T extends TSchema>(schema: T, description: string) =>
 
 /** Part of the handler's own source. */
 export const SourceRange = Type.Object({
+  file: Type.Optional(
+    Type.String({ description: 'Its path in the source; left out by builds of earlier versions: the code' }),
+  ),
   line: Type.Integer({ description: 'From 1' }),
   column: Type.Integer({ description: 'From 1, in Unicode code points: a tab is one' }),
   end_line: Type.Integer(),
@@ -38,6 +41,12 @@ export const Diagnostic = Type.Object(
     level: Type.String({ description: '`error`, `warning`, `note` or `help`' }),
     code: orNull(Type.String(), 'Such as `E0425`, or the name of a lint'),
     message: Type.String(),
+    file: Type.Optional(
+      orNull(
+        Type.String(),
+        "The file of the handler's own source; left out by builds of earlier versions: the code",
+      ),
+    ),
     line: orNull(
       Type.Integer(),
       "Where it is in the handler's own source, from 1; null when it is elsewhere",

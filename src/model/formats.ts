@@ -5,7 +5,9 @@
 
 import { isIP } from 'node:net';
 import { isAscii } from '../util/text.js';
+import { filePatternProblem } from './file-patterns.js';
 import { basePathProblem, routePathProblem } from './route-pattern.js';
+import { entryProblem, filePathProblem } from './source-files.js';
 import { problemOfVariableName, VARIABLE_NAME, VARIABLE_NAME_LENGTH } from './variable-names.js';
 
 type Format = (text: string) => string | undefined;
@@ -28,6 +30,8 @@ const HEADER_VALUE = /^([!-~]([ -~\t]*[!-~])?)?$/;
 /** The parser of URLs leaves line breaks out; where the text itself is used, they would begin another header. */
 const VISIBLE = /^[!-~]+$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 const RATE_LIMIT_BY = /^(address|key|subject|header:[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128})$/;
 /** Headers that policies may not change: those of the connection, and those by which requests are told apart. */
@@ -57,6 +61,12 @@ export const FORMATS: Readonly<Record<string, Format>> = {
     return problem && `${problem}, or "*" for all domains`;
   },
   'route-path': routePathProblem,
+  /** Of a file of a source, relative to its folder. */
+  'file-path': filePathProblem,
+  'file-pattern': filePatternProblem,
+  /** The same, of its code. */
+  'entry-path': entryProblem,
+  base64: (text) => (isBase64(text) ? undefined : 'must be base64, with its padding'),
   /** Like a path; leading and trailing slashes are optional. */
   'base-path': basePathProblem,
   /** http or https, without user and password; as it can stand in a header. */
@@ -163,6 +173,7 @@ interface Keywords {
  * The formats in standard JSON Schema keywords, for the OpenAPI description of the API. An approximation for clients
  * that generate requests from it; `FORMATS` decides what is accepted.
  */
+const FILE_NAME = '[a-z0-9_-]{1,60}';
 export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   line: { pattern: `^${NO_CONTROLS}[^\\u0000-\\u0020\\u007f-\\u00a0\\s]${NO_CONTROLS}$` },
   text: { pattern: '^[^\\u0000]*$' },
@@ -171,6 +182,10 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   'route-path': { pattern: `^${NO_NAME_TWICE}(/|((/${SEGMENT})+(/${CATCH_ALL})?|/${CATCH_ALL})/?)$` },
   'base-path': { pattern: `^${NO_NAME_TWICE}(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
   'web-url': { pattern: '^https?://([a-z][a-z0-9]{0,61}\\.){1,5}[a-z]{2,20}(:[0-9]{1,4})?/[A-Za-z0-9/_-]*$' },
+  // Without what a file system could take for the same name.
+  'file-path': { pattern: `^${FILE_NAME}(/${FILE_NAME}){0,3}\\.[a-z]{1,8}$` },
+  'entry-path': { pattern: `^${FILE_NAME}(/${FILE_NAME}){0,3}\\.rs$` },
+  base64: { pattern: BASE64.source },
   'pool-id': { pattern: POOL_ID.source },
   'email-address': { pattern: EMAIL.source, maxLength: 254 },
   'crate-name': { pattern: CRATE_NAME.source },
@@ -195,6 +210,11 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   feature: { pattern: FEATURE.source, maxLength: 128 },
   'variable-name': { pattern: VARIABLE_NAME, maxLength: VARIABLE_NAME_LENGTH },
 };
+
+/** Whether a value is base64 (RFC 4648, section 4), with its padding. */
+export function isBase64(value: unknown): value is string {
+  return typeof value === 'string' && BASE64.test(value);
+}
 
 /** Why PostgreSQL cannot store a text unchanged; undefined when it can. */
 export function textProblem(text: string): string | undefined {

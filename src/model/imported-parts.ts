@@ -1,5 +1,6 @@
 /** Parts of an imported API, as they are read and as they are stored. */
 import type { EndpointMethod } from './endpoint-method.js';
+import type { FileRefs } from './source-files.js';
 
 export interface ImportedEndpoint {
   /** The operationId, else `METHOD /path`. Unique within the import. */
@@ -21,6 +22,9 @@ export interface ImportedHandler {
   /** Path in the bundle, e.g. `handlers/list_pets.rs`. */
   readonly file: string;
   readonly code: string;
+  /** The path of the code among the files; null: it has none beside it. */
+  readonly entry: string | null;
+  readonly files: FileRefs | null;
 }
 
 /** A service that exists already, and the name that handlers use. */

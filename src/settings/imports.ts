@@ -1,4 +1,4 @@
-/** Limits of what is imported and applied. */
+/** Limits of sources, and of what is imported and applied. */
 import { integer } from './setting.js';
 
 export const IMPORTS = {
@@ -22,6 +22,12 @@ export const IMPORTS = {
     4_294_967_295,
     'Largest uncompressed size of a bundle, bytes.',
     '256 MiB',
+  ),
+  SOURCE_FILES_LIMIT: integer(
+    1_000,
+    1,
+    10_000,
+    'Most files that a handler has beside its code; together they have at most API_BODY_LIMIT_BYTES.',
   ),
   BUNDLE_ENTRIES_LIMIT: integer(10_000, 1, 65_535, 'Most files and folders in a bundle.'),
   IMPORT_OPERATIONS_LIMIT: integer(5_000, 1, 100_000, 'Most operations in one import.'),

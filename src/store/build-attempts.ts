@@ -1,6 +1,7 @@
 /** Attempts of builds: what workers claim, finish, and find abandoned. */
 import type { ErrorCode } from '../errors.js';
 import type { Diagnostic } from '../model/diagnostic.js';
+import type { HandlerSource } from '../model/source-files.js';
 import { type Build, type BuildAttempt, type BuildResult, type BuildTimings, findBuild } from './builds.js';
 import { type Store, transaction } from './database.js';
 import { type TurnsOf, turnBy } from './owners.js';
@@ -19,8 +20,7 @@ const CLAIMED = [
   'id',
   'attempt',
   'source_key',
-  'code',
-  'dependencies',
+  ...(['code', 'entry', 'files', 'dependencies'] as const),
   'owner',
   'principal',
   'request_id',
@@ -71,18 +71,16 @@ export async function finishBuild(
           ? { artifact: result.artifact, cached: result.cached }
           : { error_code: result.errorCode, error: result.error }),
       })
-      .returning<Pick<Build, 'source_key' | 'code' | 'dependencies' | 'actor'>[]>([
+      .returning<Pick<Build, 'source_key' | keyof HandlerSource | 'actor'>[]>([
         'source_key',
-        'code',
-        'dependencies',
+        ...['code', 'entry', 'files', 'dependencies'],
         'actor',
       ]);
     if (!build) return false;
     // A separate statement, whose snapshot includes endpoints that joined while the first one waited for the row lock.
     if (result.state === 'succeeded') {
-      const { source_key: sourceKey, code, dependencies, actor } = build;
-      const { artifact } = result;
-      await addCompiledVersions(tx, { build: id }, { sourceKey, code, dependencies, artifact, actor });
+      const { source_key: sourceKey, ...source } = build;
+      await addCompiledVersions(tx, { build: id }, { sourceKey, ...source, artifact: result.artifact });
     } else if (isFaultOfHandler(result.errorCode)) await failEndpointsOf(tx, id, result.error);
     tx.announce('build', id);
     return true;

@@ -2,9 +2,9 @@
 
 import { AppError, type ErrorCode } from '../errors.js';
 import type { Origin, StoredActor } from '../model/actor.js';
-import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import { ownerOfActor, titleOfOwner } from '../model/owner.js';
+import type { HandlerSource } from '../model/source-files.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { findOwnerOfHost, turnBy } from './owners.js';
@@ -23,11 +23,9 @@ export interface BuildTimings {
 }
 
 /** A row. */
-export interface Build {
+export interface Build extends HandlerSource {
   readonly id: string;
   readonly source_key: string;
-  readonly code: string;
-  readonly dependencies: Dependencies;
   readonly state: BuildState;
   readonly attempt: number;
   /** Whose limit it counts in, and the domain whose turn it takes; null: an earlier version asked for it. */
@@ -52,10 +50,8 @@ export interface Build {
 }
 
 /** A source to compile. */
-export interface CompilableSource {
+export interface CompilableSource extends HandlerSource {
   readonly sourceKey: string;
-  readonly code: string;
-  readonly dependencies: Dependencies;
 }
 
 export interface BuildRequest extends CompilableSource {
@@ -118,8 +114,9 @@ export async function requestBuild(
   const { principal = ownerOfActor(request.origin.actor) } = request;
   const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
     `WITH build AS (
-       INSERT INTO builds (source_key, code, dependencies, state, owner, principal, request_id, actor)
-       SELECT :sourceKey, :code, :dependencies::jsonb, 'queued', :owner, :principal, :requestId, :actor::jsonb
+       INSERT INTO builds (source_key, code, entry, files, dependencies, state, owner, principal, request_id, actor)
+       SELECT :sourceKey, :code, :entry, :files::jsonb, :dependencies::jsonb, 'queued', :owner, :principal, :requestId,
+              :actor::jsonb
         WHERE :limit::integer IS NULL
            OR EXISTS (SELECT FROM builds WHERE source_key = :sourceKey AND state IN ('queued', 'running'))
            OR (SELECT count(*) FROM builds WHERE owner = :owner AND state IN ('queued', 'running')) < :limit
@@ -131,8 +128,8 @@ export async function requestBuild(
      SELECT * FROM build`,
     {
       ...{
-        sourceKey: request.sourceKey,
-        code: request.code,
+        ...{ sourceKey: request.sourceKey, code: request.code, entry: request.entry },
+        files: request.files && JSON.stringify(request.files),
         dependencies: JSON.stringify(request.dependencies),
       },
       ...{ owner, principal, endpointId: request.endpointId, limit: limit ?? null },
@@ -180,9 +177,10 @@ async function insertCachedBuild(
     `WITH known AS (
        SELECT digest FROM artifacts WHERE source_key = ? AND toolchain = ? AND digest = ? FOR KEY SHARE),
      build AS (
-       INSERT INTO builds (known_for, source_key, code, dependencies, state, cached, request_id, actor, artifact,
-                           diagnostics, started_at, finished_at)
-       SELECT ?, ?, ?, ?::jsonb, 'succeeded', true, ?, ?::jsonb, digest, ?::jsonb, clock_timestamp(), clock_timestamp()
+       INSERT INTO builds (known_for, source_key, code, entry, files, dependencies, state, cached, request_id, actor,
+                           artifact, diagnostics, started_at, finished_at)
+       SELECT ?, ?, ?, ?, ?::jsonb, ?::jsonb, 'succeeded', true, ?, ?::jsonb, digest, ?::jsonb, clock_timestamp(),
+              clock_timestamp()
          FROM known
        ON CONFLICT (known_for, source_key) WHERE known_for IS NOT NULL DO UPDATE
              SET request_id = excluded.request_id, actor = excluded.actor, artifact = excluded.artifact,
@@ -195,7 +193,8 @@ async function insertCachedBuild(
     [
       ...[known.source_key, known.toolchain, known.digest],
       ...[request.endpointId ?? request.host, request.sourceKey],
-      ...[request.code, JSON.stringify(request.dependencies)],
+      ...[request.code, request.entry, request.files && JSON.stringify(request.files)],
+      JSON.stringify(request.dependencies),
       ...[request.origin.requestId, JSON.stringify(request.origin.actor), JSON.stringify(known.diagnostics)],
       ...[JSON.stringify(request.origin.actor), request.endpointId],
     ] as never[],

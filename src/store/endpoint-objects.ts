@@ -13,7 +13,8 @@ import { replaceVariables } from './variables.js';
 import { addVersions } from './versions.js';
 
 const FIELDS = [
-  ...(['name', 'path', 'description', 'enabled', 'code', 'dependencies', 'limits', 'policies'] as const),
+  ...(['name', 'path', 'description', 'enabled'] as const),
+  ...(['code', 'entry', 'files', 'dependencies', 'limits', 'policies'] as const),
 ] as const;
 
 export async function writeEndpoint(
@@ -81,13 +82,21 @@ async function serveAgain(tx: Store, id: string, { served, origin, applyId }: Wr
 async function deploy(
   tx: Store,
   id: string,
-  { code, dependencies }: EndpointObject,
+  { code, entry, files, dependencies }: EndpointObject,
   { applyId, origin, compiled }: WriteContext,
 ): Promise<void> {
   const handler = compiled.get(id);
   if (!handler || code === null) return;
   const { sourceKey, artifact, buildId } = handler;
-  const source = { sourceKey, code, dependencies: dependencies ?? {}, artifact, actor: origin.actor };
+  const source = {
+    sourceKey,
+    code,
+    entry,
+    files,
+    dependencies: dependencies ?? {},
+    artifact,
+    actor: origin.actor,
+  };
   const [added] = await addVersions(tx, [id], source);
   if (!added) throw new Error(`no version was added to the endpoint ${id}`);
   const { version, isNew } = added;

@@ -7,7 +7,8 @@ import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
-import { sourceKey } from '../model/source-key.js';
+import { type FileRefs, requireSource } from '../model/source-files.js';
+import { type KeyedSource, sourceKey } from '../model/source-key.js';
 import { requireServicesForDomain } from './bindings.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { ServingKind } from './deployments.js';
@@ -42,6 +43,10 @@ export interface Endpoint {
   readonly collection_id: string | null;
   readonly description: string | null;
   readonly code: string | null;
+  /** The path of the code among the files; null: `handler.rs`. */
+  readonly entry: string | null;
+  /** The files beside the code; null: none. */
+  readonly files: FileRefs | null;
   readonly dependencies: Dependencies | null;
   readonly limits: EndpointLimits | null;
   readonly policies: Policies | null;
@@ -100,7 +105,7 @@ export interface LastFailure {
 /** The columns that a user sets. */
 const USER_COLUMNS = [
   ...(['name', 'path', 'method', 'domain', 'collection_id', 'description', 'enabled'] as const),
-  ...(['code', 'dependencies', 'limits', 'policies'] as const),
+  ...(['code', 'entry', 'files', 'dependencies', 'limits', 'policies'] as const),
 ] as const;
 /** Columns computed from those. */
 const DERIVED_COLUMNS = ['route', 'route_key', 'source_key'] as const;
@@ -214,7 +219,8 @@ export async function bytesOfList(
     .where(filter)
     .select(
       store.knex.raw(
-        `coalesce(octet_length(code), 0) + coalesce(octet_length(${BRIEF_POLICIES}::text), 0) AS bytes`,
+        `coalesce(octet_length(code), 0) + coalesce(octet_length(${BRIEF_POLICIES}::text), 0)
+           + coalesce(pg_column_size(files), 0) AS bytes`,
       ),
     );
   const { rows } = await readPage<{ bytes: number }>(store, query, ORDER, options);
@@ -232,11 +238,11 @@ export async function findEndpoint(store: Store, id: string): Promise<Endpoint |
 export async function findSource(
   store: Store,
   id: string,
-): Promise<Pick<Endpoint, 'domain' | 'source_key' | 'code' | 'dependencies'> | undefined> {
+): Promise<(Pick<Endpoint, 'domain' | 'source_key'> & KeyedSource) | undefined> {
   return store
     .knex<Endpoint>('endpoints')
     .where({ id })
-    .first('domain', 'source_key', 'code', 'dependencies');
+    .first('domain', 'source_key', 'code', 'entry', 'files', 'dependencies');
 }
 
 /** Undefined when there is no such endpoint: the cheapest way to ask for that, too. */
@@ -254,7 +260,7 @@ export async function createEndpoint(
   const insert = async (tx: Store): Promise<Endpoint> => {
     const routes = await routesOf(tx, endpoint);
     claims = [{ id: null, domain: endpoint.domain, method: endpoint.method, ...routes }];
-    const source_key = sourceKey(endpoint.code, endpoint.dependencies);
+    const source_key = sourceKey(requireSource(endpoint));
     const row = { ...endpoint, id, ...routes, source_key };
     const generated = await insertEndpoint(tx, row);
     tx.announce('endpoint', generated.id);
@@ -302,7 +308,7 @@ export async function updateEndpoint(
         .update({
           ...columnValues(changes),
           ...routes,
-          source_key: sourceKey(after.code, after.dependencies),
+          source_key: sourceKey(requireSource(after)),
           ...(concernsGateways && { version: tx.knex.raw('version + 1') }),
           updated_at: nextUpdatedAt(tx),
         });

@@ -16,7 +16,8 @@ interface ImportColumns extends Endpoint {
 }
 
 const EXISTING_COLUMNS = [
-  ...(['id', 'collection_id', 'name', 'path', 'method', 'description', 'dependencies'] as const),
+  ...(['id', 'collection_id', 'name', 'path', 'method', 'description'] as const),
+  ...(['entry', 'files', 'dependencies'] as const),
   ...([
     'policies',
     'route',
@@ -42,6 +43,7 @@ export interface ExistingEndpoint extends Pick<ImportColumns, (typeof EXISTING_C
 const ADDED_COLUMNS = [
   ...(['id', 'name', 'path', 'method', 'domain', 'collection_id', 'description', 'code'] as const),
   ...(['dependencies', 'policies', 'route', 'route_key', 'source_key'] as const),
+  ...(['entry', 'files'] as const),
   ...(['imported_from', 'imported_document_id', 'imported_operation'] as const),
   ...(['generated_digest', 'handler_digest'] as const),
 ] as const;
@@ -50,7 +52,7 @@ type Addition = Pick<ImportColumns, (typeof ADDED_COLUMNS)[number]>;
 
 /** Columns that an import writes, with new or old values. */
 const CHANGED_COLUMNS = [
-  ...(['name', 'path', 'description', 'dependencies', 'policies', 'route'] as const),
+  ...(['name', 'path', 'description', 'entry', 'files', 'dependencies', 'policies', 'route'] as const),
   ...(['imported_from', 'imported_document_id', 'imported_operation'] as const),
   ...(['generated_digest', 'handler_digest'] as const),
 ] as const;

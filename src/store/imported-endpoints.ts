@@ -79,6 +79,9 @@ export interface ImportedRows {
   readonly formerTitles: readonly string[];
 }
 
+/** What generated code has beside it: nothing. */
+const ONE_FILE = { entry: null, files: null };
+
 /** What routes depend on. */
 export interface PlaceOfImport extends Pick<ImportScope, 'basePath'> {
   readonly collection: { readonly base_path: string | null } | null;
@@ -217,6 +220,7 @@ function additionOf(
 ) {
   const { endpoint, path, route, route_key } = item;
   const code = endpoint.handler?.code ?? endpoint.generatedCode;
+  const { entry, files } = endpoint.handler ?? ONE_FILE;
   const dependencies = endpoint.handler && noneAsNull(api.dependencies);
   return {
     id: randomUUID(),
@@ -226,12 +230,12 @@ function additionOf(
     domain,
     collection_id: collection?.id ?? null,
     description: endpoint.description,
-    code,
+    ...{ code, entry, files },
     dependencies,
     policies: policiesOf(null, endpoint, api),
     route,
     route_key,
-    source_key: sourceKey(code, dependencies),
+    source_key: sourceKey({ code, dependencies, entry, files }),
     imported_from: api.title,
     ...originOf(endpoint, documentId),
     generated_digest: endpoint.handler ? null : digest(code),
@@ -256,7 +260,10 @@ export function changeOf(
   const code = newCode(before, endpoint);
   const dependencies =
     endpoint.handler && api.dependencies ? noneAsNull(api.dependencies) : before.dependencies;
-  const changesDependencies = sourceKey(null, dependencies) !== sourceKey(null, before.dependencies);
+  // A handler brings its files; generated code has none, and replaces no code that a user wrote.
+  const { entry, files } = code === undefined ? before : (endpoint.handler ?? ONE_FILE);
+  const changesFiles = entry !== before.entry || !isDeepStrictEqual(files, before.files);
+  const changesDependencies = !isDeepStrictEqual(dependencies ?? {}, before.dependencies ?? {});
   const policies = policiesOf(before.policies, endpoint, api);
   const changesPolicies = !isDeepStrictEqual(policies, before.policies);
   const rerouted = route !== before.route || changesPolicies;
@@ -266,6 +273,7 @@ export function changeOf(
     path !== before.path ||
     rerouted ||
     changesDependencies ||
+    changesFiles ||
     (code !== undefined && code.digest !== before.code_digest);
   const isNoted =
     before.imported_from !== api.title ||
@@ -279,7 +287,7 @@ export function changeOf(
     name: endpoint.name,
     path,
     description,
-    dependencies,
+    ...{ entry, files, dependencies },
     policies,
     route,
     imported_from: api.title,
@@ -287,7 +295,7 @@ export function changeOf(
     generated_digest: code ? code.generated : before.generated_digest,
     handler_digest: code ? code.brought : before.handler_digest,
     code: code?.text ?? null,
-    source_key: code === undefined ? null : sourceKey(code.text, dependencies),
+    source_key: code === undefined ? null : sourceKey({ code: code.text, entry, files, dependencies }),
     rerouted,
     is_visible: isVisible,
   };

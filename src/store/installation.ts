@@ -44,8 +44,8 @@ const COLLECTIONS = `
 
 const ENDPOINTS = `
   SELECT endpoints.id, endpoints.domain AS host, method, route, path, endpoints.name, collections.name AS collection,
-         domains.host AS collection_host, endpoints.description, endpoints.enabled, code, dependencies, limits,
-         endpoints.policies, endpoints.stack, ${RUNNING} AS running
+         domains.host AS collection_host, endpoints.description, endpoints.enabled, code, entry, files, dependencies,
+         limits,         endpoints.policies, endpoints.stack, ${RUNNING} AS running
     FROM endpoints
     LEFT JOIN collections ON collections.id = endpoints.collection_id
     LEFT JOIN domains ON domains.id = collections.domain_id
@@ -127,6 +127,8 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
       object: {
         kind: 'endpoint',
         ...row,
+        // Without code, files say nothing, and no folder can say them.
+        ...(row.code === null && { entry: null, files: null }),
         dependencies: someOrNull(row.dependencies),
         limits: someOrNull(row.limits),
         policies: someOrNull(row.policies),

@@ -1,6 +1,6 @@
 /** The table `endpoint_versions`: the sources of an endpoint that were compiled. */
 import type { StoredActor } from '../model/actor.js';
-import type { Dependencies } from '../model/crates.js';
+import type { HandlerSource } from '../model/source-files.js';
 import { SERVED_BEFORE } from './apply-rows.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
@@ -10,13 +10,11 @@ import { type ListOptions, type ListOrder, type Page, readPage } from './pages.j
 const PINNED_VERSIONS = 20;
 
 /** A row. */
-export interface EndpointVersion {
+export interface EndpointVersion extends HandlerSource {
   readonly endpoint_id: string;
   /** 1 for the first of the endpoint. */
   readonly version: number;
   readonly source_key: string;
-  readonly code: string;
-  readonly dependencies: Dependencies;
   /** Digest of the executable that was made last. It may have been deleted. */
   readonly artifact: string;
   readonly message: string | null;
@@ -88,7 +86,7 @@ async function addTo(
   tx: Store,
   condition: 'id = ANY(?)' | 'build_id = ?',
   value: string | string[],
-  { sourceKey, code, dependencies, artifact, message = null, actor }: CompiledSource,
+  { sourceKey, code, entry, files, dependencies, artifact, message = null, actor }: CompiledSource,
   alsoSet = '',
   by = '?::jsonb',
 ): Promise<AddedVersion[]> {
@@ -102,14 +100,16 @@ async function addTo(
               last_number = greatest(last_number, number)${alsoSet}
          FROM before WHERE endpoints.id = before.id
        RETURNING endpoints.id, endpoints.latest_version, endpoints.build_actor)
-     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message, actor)
-     SELECT id, latest_version, ?, ?, ?, ?, ?, ${by} FROM numbered
+     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, entry, files, dependencies, artifact, message,
+                                    actor)
+     SELECT id, latest_version, ?, ?, ?, ?, ?, ?, ?, ${by} FROM numbered
      ON CONFLICT (endpoint_id, version) DO UPDATE
            SET artifact = excluded.artifact, message = coalesce(excluded.message, endpoint_versions.message)
      RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
     [
       ...[sourceKey, value, artifact, sourceKey],
-      ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
+      ...[sourceKey, code, entry, files && JSON.stringify(files)],
+      ...[JSON.stringify(dependencies), artifact, message],
       actor && JSON.stringify(actor),
     ] as never[],
   );
@@ -128,7 +128,7 @@ export async function listVersions(
   store: Store,
   endpointId: string,
   options: ListOptions = {},
-): Promise<Page<Omit<EndpointVersion, 'code' | 'dependencies'>>> {
+): Promise<Page<Omit<EndpointVersion, keyof HandlerSource>>> {
   const query = store
     .knex('endpoint_versions')
     .where({ endpoint_id: endpointId })

@@ -33,7 +33,7 @@ export class Threads {
     owner: string,
     name: Name,
     input: Parameters<Work[Name]>[0],
-  ): Promise<ReturnType<Work[Name]>> {
+  ): Promise<Awaited<ReturnType<Work[Name]>>> {
     const ofOwner = this.#turns.waiting(owner);
     if (ofOwner >= MOST_WAITING_OF_OWNER || (ofOwner > 0 && this.#turns.waiting() >= MOST_WAITING))
       throw new AppError('busy', 'The API has too much to compute already; try again in a moment');

@@ -1,6 +1,7 @@
 /** What runs in threads: each function is called by its name, with one argument that is copied. */
 import { createTwoFilesPatch, structuredPatch } from 'diff';
 
+export { namedFiles } from '../model/named-files.js';
 export { problemOfPolicies } from '../model/policies/checks.js';
 export { compiledText } from '../model/policies/validate-text.js';
 export { yamlList } from '../util/yaml-text.js';

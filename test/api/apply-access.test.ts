@@ -83,7 +83,15 @@ describe('applies and exports', () => {
       method: 'GET',
       host: OWN,
       ...{ route: '/b', path: '/b', name: 'b', code: 'c', collection: null, collection_host: null },
-      ...{ description: null, enabled: true, dependencies: null, limits: null, policies: null },
+      ...{
+        description: null,
+        enabled: true,
+        entry: null,
+        files: null,
+        dependencies: null,
+        limits: null,
+        policies: null,
+      },
       ...{ variables: {}, bindings: {}, schedules: [], stack: null, running: 'other' },
     };
     const change = { action: 'create', id: null, before: null, after: endpoint, fields: [] } as const;

@@ -2,9 +2,9 @@ import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
 import { ENDPOINT_DEFAULTS, EndpointView } from '../../src/api/endpoints/endpoints.schema.js';
 import type { ErrorCode } from '../../src/errors.js';
-import { sourceKey } from '../../src/model/source-key.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
+import { keyOf } from '../support/one-file.js';
 
 type Endpoint = Static<typeof EndpointView>;
 
@@ -42,7 +42,7 @@ describe('endpoints', () => {
     const endpoint = await create({ path: '/minimal/{id}' });
     expect(endpoint).to.have.all.keys(Object.keys(EndpointView.properties));
     expect(endpoint).to.deep.include({ name: 'E', path: '/minimal/{id}', method: 'GET', domain: '*' });
-    expect(endpoint).to.deep.include(ENDPOINT_DEFAULTS);
+    expect(endpoint).to.deep.include({ ...ENDPOINT_DEFAULTS, entry: 'handler.rs', files: {} });
     expect(endpoint).to.include({ status: 'created', needs_compile: false, running: false });
     for (const none of ['last_error', 'pid', 'build_id']) expect(endpoint).to.have.property(none, null);
     expect(endpoint.id).to.match(UUID);
@@ -237,6 +237,7 @@ describe('endpoints', () => {
         collection_id: collectionId,
         description: 'd',
         code: 'fn b() {}',
+        ...{ entry: 'src/b.rs', files: { 'src/a.rs': '// a' } },
         dependencies: { b: '2' },
         limits: { concurrent_requests: 2 },
         enabled: false,
@@ -245,7 +246,8 @@ describe('endpoints', () => {
       expect(after).to.deep.include(changes);
       expect(expectData(await api.get(`/api/endpoints/${id}`))).to.deep.equal(after);
       const cleared = ENDPOINT_DEFAULTS;
-      expect(expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, cleared))).to.deep.include(cleared);
+      const shown = { ...cleared, entry: 'handler.rs', files: {} };
+      expect(expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, cleared))).to.deep.include(shown);
     });
 
     it('changes the route of an endpoint with its path and its collection', async () => {
@@ -259,13 +261,13 @@ describe('endpoints', () => {
 
     it('changes the source key of an endpoint with its code and dependencies, and keeps its status', async () => {
       const { id } = await create({ code: 'a' });
-      expect((await rowOf(id)).source_key).to.equal(sourceKey('a', null));
+      expect((await rowOf(id)).source_key).to.equal(keyOf('a', null));
       expectData(await api.put(`/api/endpoints/${id}`, { code: 'b', dependencies: { c: '1' } }));
-      expect((await rowOf(id)).source_key).to.equal(sourceKey('b', { c: '1' }));
+      expect((await rowOf(id)).source_key).to.equal(keyOf('b', { c: '1' }));
       await api.store
         .knex('endpoints')
         .where({ id })
-        .update({ status: 'compiled', artifact: 'x', artifact_source_key: sourceKey('b', { c: '1' }) });
+        .update({ status: 'compiled', artifact: 'x', artifact_source_key: keyOf('b', { c: '1' }) });
       expect(expectData(await api.get(`/api/endpoints/${id}`))).to.include({ needs_compile: false });
       expect(expectData(await api.put(`/api/endpoints/${id}`, { code: 'c' }))).to.include({
         status: 'compiled',

@@ -4,6 +4,7 @@ import type { ImportToApply } from '../../src/store/apply-import.js';
 import type { Database } from '../../src/store/database.js';
 import { findEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { openTestStore, type TestStore } from '../support/store.js';
 
 type Change = Partial<Omit<ImportToApply, 'endpoints'>>;
@@ -33,7 +34,7 @@ describe('importing again', () => {
       path: `/${name}`,
       description: null,
       generatedCode: '// generated',
-      handler: code === null ? null : { file: `${name}.rs`, code },
+      handler: code === null ? null : { file: `${name}.rs`, code, ...ONE_FILE },
     })),
   });
   const place = () => ({ domain, domainId: null, collectionId: null, createCollection: false });

@@ -5,6 +5,7 @@ import { addVersions } from '../../src/store/versions.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { call } from '../support/http.js';
+import { ONE_FILE } from '../support/one-file.js';
 
 interface Row {
   readonly id?: string;
@@ -41,7 +42,13 @@ describe('a list', () => {
   after(() => api?.close());
 
   const sourceOf = (number: number) => ({
-    ...{ sourceKey: `key ${number}`, code: '', dependencies: {}, artifact: `artifact ${number}` },
+    ...{
+      sourceKey: `key ${number}`,
+      code: '',
+      dependencies: {},
+      ...ONE_FILE,
+      artifact: `artifact ${number}`,
+    },
     message: `change ${number}`,
     actor: null,
   });

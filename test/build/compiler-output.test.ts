@@ -17,7 +17,7 @@ describe('output of the compiler', () => {
     await writeFile(join(folder.path, 'handler.rs'), code);
     const args = ['--edition=2021', '--error-format=json', '--emit=metadata', 'handler.rs'];
     const { stderr } = await execa('rustc', args, { cwd: folder.path, reject: false });
-    const diagnostics = parseRustcOutput(stderr, 'handler.rs').map(withCrateHelp);
+    const diagnostics = parseRustcOutput(stderr, new Set(['handler.rs'])).map(withCrateHelp);
     return diagnostics.filter(({ level }) => level === 'error');
   };
   /** The characters of a range. */

@@ -27,7 +27,8 @@ const message = (more: Record<string, unknown>) =>
     rendered: 'error[E0308]: mismatched types\n --> handler.rs:7:5\n',
     ...more,
   });
-const parse = (...lines: string[]) => parseRustcOutput(lines.join('\n'), 'handler.rs');
+const parse = (...lines: string[]) =>
+  parseRustcOutput(lines.join('\n'), new Set(['handler.rs', 'src/common.rs']));
 
 describe('compiler diagnostics', () => {
   it('reads level, code, message, place and text of a compiler diagnostic', () => {
@@ -36,11 +37,14 @@ describe('compiler diagnostics', () => {
         level: 'error',
         code: 'E0308',
         message: 'mismatched types',
+        file: 'handler.rs',
         line: 7,
         column: 5,
         end_line: 7,
         end_column: 8,
-        labels: [{ line: 7, column: 5, end_line: 7, end_column: 8, text: null, is_primary: true }],
+        labels: [
+          { file: 'handler.rs', line: 7, column: 5, end_line: 7, end_column: 8, text: null, is_primary: true },
+        ],
         suggestions: [],
         rendered: 'error[E0308]: mismatched types\n --> handler.rs:7:5\n',
       },
@@ -67,7 +71,7 @@ describe('compiler diagnostics', () => {
     const suggested = (file: string, line: number, replacement: string) =>
       span(file, line, 1, { suggested_replacement: replacement, suggestion_applicability: 'MaybeIncorrect' });
     const edit = (line: number, replacement: string) => ({
-      ...{ line, column: 1, end_line: line, end_column: 4 },
+      ...{ file: 'handler.rs', line, column: 1, end_line: line, end_column: 4 },
       replacement,
     });
     const help = (text: string, spans: unknown[]) => ({ level: 'help', message: text, spans });
@@ -93,6 +97,17 @@ describe('compiler diagnostics', () => {
       { message: 'either', applicability, edits: [edit(3, 'c')] },
       { message: 'either', applicability, edits: [edit(3, 'd')] },
     ]);
+  });
+
+  it('reads places in all files of a source, also where the compiler takes a way round to them', () => {
+    const [direct, around, elsewhere] = parse(
+      message({ spans: [span('src/common.rs', 3, 1)] }),
+      message({ spans: [span('tests/../src/common.rs', 4, 1)] }),
+      message({ spans: [span('src/other.rs', 5, 1)] }),
+    );
+    expect(direct).to.include({ file: 'src/common.rs', line: 3 });
+    expect(around).to.include({ file: 'src/common.rs', line: 4 });
+    expect(elsewhere).to.include({ file: null, line: null });
   });
 
   it('leaves out redundant messages of the compiler', () => {

@@ -4,6 +4,7 @@ import { AppError } from '../../src/errors.js';
 import { checkApi } from '../../src/import/check-api.js';
 import type { ImportedApi } from '../../src/import/imported-api.js';
 import type { ImportedEndpoint } from '../../src/model/imported-parts.js';
+import { ONE_FILE } from '../support/one-file.js';
 
 const ENDPOINT: ImportedEndpoint = {
   name: 'listPets',
@@ -11,7 +12,7 @@ const ENDPOINT: ImportedEndpoint = {
   path: '/pets',
   description: 'All',
   generatedCode: '// generated',
-  handler: { file: 'list_pets.rs', code: '// list' },
+  handler: { file: 'list_pets.rs', code: '// list', ...ONE_FILE },
 };
 const API: ImportedApi = {
   kind: 'document',
@@ -24,6 +25,7 @@ const API: ImportedApi = {
   document: null,
   warnings: [],
   problems: [],
+  contents: new Map(),
 };
 
 describe('an imported API', () => {
@@ -40,7 +42,7 @@ describe('an imported API', () => {
         [{ endpoints: [{ ...ENDPOINT, description: text }] }, /^GET \/pets: the description must/],
         [{ endpoints: [{ ...ENDPOINT, generatedCode: text }] }, /^GET \/pets: the generated handler must/],
         [
-          { endpoints: [{ ...ENDPOINT, handler: { file: 'a.rs', code: text } }] },
+          { endpoints: [{ ...ENDPOINT, handler: { file: 'a.rs', code: text, ...ONE_FILE } }] },
           /^GET \/pets: the handler must/,
         ],
       ];

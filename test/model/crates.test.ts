@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../src/model/crates.js';
 import { describeProblem } from '../../src/model/problems.js';
 import { checkOf } from '../../src/model/schema-check.js';
-import { sourceKey } from '../../src/model/source-key.js';
+import { keyOf } from '../support/one-file.js';
 
 const check = checkOf(DEPENDENCIES_SCHEMA);
 
@@ -92,21 +92,21 @@ describe('the source key', () => {
   it('computes the same source key whatever the order of keys in the dependencies is', () => {
     const one: Dependencies = { a: '1', b: { version: '2', optional: true } };
     const other: Dependencies = { b: { optional: true, version: '2' }, a: '1' };
-    expect(sourceKey('x', one)).to.equal(sourceKey('x', other));
-    expect(sourceKey('x', null)).to.equal(sourceKey('x', {}));
+    expect(keyOf('x', one)).to.equal(keyOf('x', other));
+    expect(keyOf('x', null)).to.equal(keyOf('x', {}));
   });
 
   it('computes another source key when the code or anything in the dependencies differs', () => {
     const keys = [
-      sourceKey(null, null),
-      sourceKey('', null),
-      sourceKey('x', null),
-      sourceKey('x', { a: '1' }),
-      sourceKey('x', { a: '2' }),
-      sourceKey('x', { b: '1' }),
-      sourceKey('x', { a: { version: '1' } }),
-      sourceKey('x', { a: { version: '1', features: ['f', 'g'] } }),
-      sourceKey('x', { a: { version: '1', features: ['g', 'f'] } }),
+      keyOf(null, null),
+      keyOf('', null),
+      keyOf('x', null),
+      keyOf('x', { a: '1' }),
+      keyOf('x', { a: '2' }),
+      keyOf('x', { b: '1' }),
+      keyOf('x', { a: { version: '1' } }),
+      keyOf('x', { a: { version: '1', features: ['f', 'g'] } }),
+      keyOf('x', { a: { version: '1', features: ['g', 'f'] } }),
     ];
     expect(new Set(keys).size).to.equal(keys.length);
     for (const key of keys) expect(key).to.match(/^[0-9a-f]{64}$/);

@@ -14,6 +14,7 @@ import { createEndpoint } from '../../src/store/endpoints.js';
 import { addVersions } from '../../src/store/versions.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { ORIGIN } from '../support/origin.js';
 import { openTestStore, type TestStore } from '../support/store.js';
 import { type TempDir, tempDir } from '../support/temp.js';
@@ -70,7 +71,7 @@ describe('artifacts', () => {
   }
 
   const requestFor = async (sourceKey: string): Promise<BuildRequest> => {
-    const request = { code: '', dependencies: {}, host: '*', origin: ORIGIN };
+    const request = { code: '', dependencies: {}, ...ONE_FILE, host: '*', origin: ORIGIN };
     return { ...request, endpointId: await endpoint(), sourceKey };
   };
 
@@ -99,6 +100,7 @@ describe('artifacts', () => {
     sourceKey,
     code: '',
     dependencies: {},
+    ...ONE_FILE,
     artifact: digest,
     actor: null,
   });
@@ -147,7 +149,15 @@ describe('artifacts', () => {
     await madeFrom(twice, 1);
     const { digest: built, sourceKey } = await artifact(100);
     const id = await endpoint();
-    const request = { endpointId: id, sourceKey, code: '', dependencies: {}, host: '*', origin: ORIGIN };
+    const request = {
+      endpointId: id,
+      sourceKey,
+      code: '',
+      dependencies: {},
+      ...ONE_FILE,
+      host: '*',
+      origin: ORIGIN,
+    };
     await recordCachedBuild(store, request, await known(sourceKey));
     await store.knex('endpoints').where({ id }).delete();
     const sweep = newSweep();

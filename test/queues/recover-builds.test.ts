@@ -11,6 +11,7 @@ import type { Database } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { ORIGIN } from '../support/origin.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
@@ -76,6 +77,7 @@ describe('lost builds', () => {
         sourceKey,
         code: '// same',
         dependencies: {},
+        ...ONE_FILE,
         host: '*',
         origin: ORIGIN,
       };
@@ -111,7 +113,7 @@ describe('lost builds', () => {
     const eve = { kind: 'token', id: randomUUID(), name: 'eve', user_id: null } as const;
     const origin = { ...ORIGIN, actor: eve };
     const [endpointId = ''] = ids;
-    const source = { sourceKey: source_key, code: '// same', dependencies: {}, host: '*' };
+    const source = { sourceKey: source_key, code: '// same', dependencies: {}, ...ONE_FILE, host: '*' };
     expect(await requestBuild(store, { ...source, endpointId, origin })).to.include({ isNew: false });
     const digest = randomUUID();
     const artifact = { digest, source_key, toolchain: 'any', size: 1, diagnostics: '[]' };

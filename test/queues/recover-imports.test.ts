@@ -17,6 +17,7 @@ import { removeNode } from '../../src/store/nodes.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
 import { addNode } from '../support/nodes.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
 describe('lost imports', () => {
@@ -52,7 +53,7 @@ describe('lost imports', () => {
           path: `/h${number}`,
           description: null,
           generatedCode: '',
-          handler: { file: `h${number}.rs`, code: `// ${number}` },
+          handler: { file: `h${number}.rs`, code: `// ${number}`, ...ONE_FILE },
         })),
       },
       { id, compile: true },

@@ -8,6 +8,7 @@ import type { Database } from '../../src/store/database.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
 import { listBuilds } from '../../src/store/listed-builds.js';
 import { listVersions } from '../../src/store/versions.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 
@@ -30,7 +31,12 @@ describe('builds of code that was compiled before', () => {
     return (await findArtifact(store, source_key, TOOLCHAIN)) ?? expect.fail('not saved');
   };
   const compile = async (endpointId: string | null, known: Artifact, requestId = 'r'): Promise<string> => {
-    const source = { sourceKey: known.source_key, code: `code of ${known.source_key}`, dependencies: {} };
+    const source = {
+      sourceKey: known.source_key,
+      code: `code of ${known.source_key}`,
+      dependencies: {},
+      ...ONE_FILE,
+    };
     const origin = { ...ORIGIN, requestId };
     const build = await recordCachedBuild(store, { ...source, endpointId, host: '*', origin }, known);
     return build ?? expect.fail('not recorded');

@@ -9,6 +9,7 @@ import { createEndpoint } from '../../src/store/endpoints.js';
 import { claimJob, finishJob, insertJob, latestJobs } from '../../src/store/jobs.js';
 import { addVersions, listVersions } from '../../src/store/versions.js';
 import { createTestLog } from '../support/log.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 
@@ -26,6 +27,7 @@ describe('the history of an endpoint', () => {
         sourceKey: `key ${number}`,
         code: '',
         dependencies: {},
+        ...ONE_FILE,
         artifact: `artifact ${number}`,
         actor: ORIGIN.actor,
       };

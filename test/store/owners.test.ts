@@ -10,6 +10,7 @@ import { createDomain } from '../../src/store/domains.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
 import { insertJob, jobsOfWaitingOwners } from '../../src/store/jobs.js';
 import type { TurnsOf } from '../../src/store/owners.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { useTestStore } from '../support/store.js';
 
 describe('owners that take turns', () => {
@@ -24,7 +25,7 @@ describe('owners that take turns', () => {
   before(() => createDomain(store, { name: 'With', host: HOST, description: null, enabled: true }));
 
   const build = (host: string, number: number, limit?: number, principal: string | null = null) => {
-    const source = { sourceKey: `${host} ${number}`, code: `// ${number}`, dependencies: {} };
+    const source = { sourceKey: `${host} ${number}`, code: `// ${number}`, dependencies: {}, ...ONE_FILE };
     const origin = { requestId: randomUUID(), actor: { kind: 'internal' } } as const;
     return requestBuild(
       store,

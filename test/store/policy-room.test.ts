@@ -47,7 +47,15 @@ describe('the room for the policies of a domain', () => {
   function addEndpoint(host: string, path: string, own: Policies | null) {
     return createEndpoint(store, {
       ...{ name: path, path, method: 'GET', domain: host, collection_id: null, description: null },
-      ...{ enabled: true, code: null, dependencies: null, limits: null, policies: own },
+      ...{
+        enabled: true,
+        code: null,
+        entry: null,
+        files: null,
+        dependencies: null,
+        limits: null,
+        policies: own,
+      },
     });
   }
 

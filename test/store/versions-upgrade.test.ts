@@ -1,11 +1,11 @@
 /** An installation that runs handlers, from before there were versions, is upgraded. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { sourceKey } from '../../src/model/source-key.js';
 import type { Database } from '../../src/store/database.js';
 import { routedEndpoints } from '../../src/store/endpoint-runs.js';
 import { findEndpoint } from '../../src/store/endpoints.js';
 import type { EndpointVersion } from '../../src/store/versions.js';
+import { keyOf } from '../support/one-file.js';
 import { useTestStore } from '../support/store.js';
 
 const MIGRATION = '20261123000000_versions.js';
@@ -23,7 +23,7 @@ describe('the upgrade to versions', () => {
       .knex('endpoints')
       .insert({
         ...{ name: path, path, method: 'GET', domain: '*', route: path, route_key: path },
-        source_key: sourceKey(null, null),
+        source_key: keyOf(null, null),
         ...columns,
       })
       .returning<{ id: string }[]>('id');
@@ -31,7 +31,7 @@ describe('the upgrade to versions', () => {
   };
   const build = (code: string, artifact: string) =>
     store.knex('builds').insert({
-      ...{ source_key: sourceKey(code, null), code, dependencies: '{}', state: 'succeeded' },
+      ...{ source_key: keyOf(code, null), code, dependencies: '{}', state: 'succeeded' },
       ...{ request_id: 'r', artifact, finished_at: new Date() },
     });
   const deployed = async (id: string) => {
@@ -49,22 +49,22 @@ describe('the upgrade to versions', () => {
   it('upgrades running handlers to version 1, and those compiled since to the next, back and forth', async () => {
     await store.knex.migrate.down({ name: MIGRATION });
     const running = await insert({
-      ...{ code: 'same', source_key: sourceKey('same', null), status: 'running' },
-      ...{ artifact: 'a', artifact_source_key: sourceKey('same', null) },
+      ...{ code: 'same', source_key: keyOf('same', null), status: 'running' },
+      ...{ artifact: 'a', artifact_source_key: keyOf('same', null) },
       ...{ desired_artifact: 'a', confirmed_artifact: 'a', desired_by: 'request-1' },
     });
     await build('old', 'b');
     await build('new', 'c');
     const compiledSince = await insert({
-      ...{ code: 'draft', source_key: sourceKey('draft', null), status: 'compiled' },
-      ...{ artifact: 'c', artifact_source_key: sourceKey('new', null) },
+      ...{ code: 'draft', source_key: keyOf('draft', null), status: 'compiled' },
+      ...{ artifact: 'c', artifact_source_key: keyOf('new', null) },
       ...{ desired_artifact: 'b', confirmed_artifact: 'b' },
     });
     const compiled = await insert({
-      ...{ code: 'draft', source_key: sourceKey('draft', null), status: 'stopped' },
+      ...{ code: 'draft', source_key: keyOf('draft', null), status: 'stopped' },
       ...{ artifact: 'z', artifact_source_key: 'of a build that was deleted' },
     });
-    const defined = await insert({ code: 'x', source_key: sourceKey('x', null) });
+    const defined = await insert({ code: 'x', source_key: keyOf('x', null) });
     const node = randomUUID();
     await store.knex('nodes').insert({ id: node, kind: 'gateway', hostname: 'h', pid: 1 });
     await store

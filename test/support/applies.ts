@@ -1,6 +1,7 @@
 /** Folders of files that tests apply over the API. */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import type { FileContents } from '../../src/model/source-files.js';
 import type { HttpClient, HttpResponse } from './client.js';
 import { expectData } from './expect.js';
 import { must } from './processes.js';
@@ -40,8 +41,8 @@ export interface ApplyShown {
   readonly finished_at: string | null;
 }
 
-/** The texts of files by their paths. */
-export type Files = Readonly<Record<string, string>>;
+/** Files by their paths. */
+export type Files = FileContents;
 
 /** An endpoint of a folder of `folderOf`. */
 export interface FolderEndpoint {
@@ -57,7 +58,7 @@ export function folderOf(
   host: string,
   endpoints: readonly FolderEndpoint[],
   more: { readonly domain?: object; readonly [member: string]: unknown } = {},
-): Files {
+): Readonly<Record<string, string>> {
   const { domain, ...others } = more;
   const handlers: Record<string, string> = {};
   const shown = endpoints.map(({ route, code, ...rest }, at) => {

@@ -9,6 +9,7 @@ import { openArtifactStore } from '../../src/artifacts/open.js';
 import { makeFolderOfRoot } from '../../src/bootstrap/reachable-folder.js';
 import { handlerSocket, runDirectory } from '../../src/bootstrap/run-directory.js';
 import { loadConfig } from '../../src/config.js';
+import type { FileContents } from '../../src/model/source-files.js';
 import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { createClient, type HttpClient } from './client.js';
 import { KnownArtifacts } from './known-artifacts.js';
@@ -42,6 +43,8 @@ export interface TestProcess {
 
 /** Fields of an endpoint to be created. */
 export interface NewEndpoint {
+  readonly entry?: string;
+  readonly files?: FileContents;
   readonly path: string;
   readonly code: string;
   readonly [field: string]: unknown;

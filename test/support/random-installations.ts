@@ -1,7 +1,7 @@
 /** Random installations, made through the API, with what only other processes make written into the database. */
 import fc from 'fast-check';
 import { textProblem } from '../../src/model/formats.js';
-import { sourceKey } from '../../src/model/source-key.js';
+import { keyOf } from '../support/one-file.js';
 import type { TestApi } from './api.js';
 import { expectData } from './expect.js';
 
@@ -270,7 +270,7 @@ export async function makeInstallation(api: TestApi, made: Installation): Promis
     dependencies: object | null,
     running: string,
   ): Promise<void> {
-    const source = running === 'older' ? sourceKey('older', null) : sourceKey(code, dependencies as never);
+    const source = running === 'older' ? keyOf('older', null) : keyOf(code, dependencies as never);
     await store.knex('endpoint_versions').insert({
       ...{ endpoint_id: id, version: 1, source_key: source, code, dependencies: '{}', artifact: 'a' },
     });

@@ -10,6 +10,7 @@ import { showPlan, summaryOf } from '../plan.js';
 import { readProject } from '../project.js';
 import { confirm } from '../prompt.js';
 import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
+import type { FileContent } from '../sources.js';
 import { safeLine, timeOf } from '../text.js';
 import { actorOf } from './variables.js';
 
@@ -52,7 +53,7 @@ export async function apply(
   folder = '.',
 ): Promise<void> {
   // Sent twice as it is now: what is saved meanwhile is not applied.
-  const files = filesOf(folder, options.env);
+  const files = await filesOf(folder, options.env);
   const plan = await planOfFiles(session, files, options);
   if (!(await isConfirmed(session, plan, options.yes))) return;
   const query = { ...queryOf(options), ...startOf(plan, options) };
@@ -103,12 +104,12 @@ export async function applies(
 }
 
 async function planOf(session: Session, folder: string, options: ChangeOptions): Promise<Plan> {
-  return planOfFiles(session, filesOf(folder, options.env), options);
+  return planOfFiles(session, await filesOf(folder, options.env), options);
 }
 
 async function planOfFiles(
   session: Session,
-  files: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, FileContent>>,
   options: ChangeOptions,
 ): Promise<Plan> {
   session.out.progress('Planning');

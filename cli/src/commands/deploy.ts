@@ -3,8 +3,9 @@ import { resolve } from 'node:path';
 import { type DeployOptions, deployHandler } from '../deploying.js';
 import { CliError } from '../errors.js';
 import { routeName } from '../names.js';
-import { readHandler, requireProject } from '../project.js';
+import { type ProjectEndpoint, requireProject } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
+import { readSource, type Source } from '../sources.js';
 import { ensurePlace, requireSome } from '../targets.js';
 import { safeLine } from '../text.js';
 
@@ -27,13 +28,14 @@ export async function deploy(
   );
   const options = { ...(message !== undefined && { message }), ...(percent !== undefined && { percent }) };
   // Before anything is made on the gateway.
-  for (const endpoint of selected) readHandler(endpoint, file);
+  const sources = new Map<ProjectEndpoint, Source>();
+  for (const endpoint of selected) sources.set(endpoint, await readSource(endpoint, file));
   const results: object[] = [];
-  for (const endpoint of selected) {
+  for (const [endpoint, source] of sources) {
     const name = routeName(endpoint);
     const target = await ensurePlace(session, project, endpoint);
     session.out.progress(`${name}: compiling ${endpoint.shown}`);
-    const deployed = await deployHandler(session, file, endpoint, target.id, options).catch(
+    const deployed = await deployHandler(session, endpoint, source, target.id, options).catch(
       (thrown: unknown) => {
         throw withDeployed(thrown, results);
       },

@@ -7,8 +7,9 @@ import { CliError, InterruptError } from '../errors.js';
 import { type LocalGateway, startLocalGateway } from '../local-gateway.js';
 import { followLogs, showEntry } from '../log-entries.js';
 import { routeName } from '../names.js';
-import { type Project, type ProjectEndpoint, readHandler, readProject, requireProject } from '../project.js';
+import { type Project, type ProjectEndpoint, readProject, requireProject } from '../project.js';
 import { type CommonOptions, isCode, type Session } from '../session.js';
+import { findSource, type Source } from '../sources.js';
 import { ensureDomain, ensurePlace } from '../targets.js';
 import { safeLine } from '../text.js';
 
@@ -73,6 +74,8 @@ class DevWork {
   /** What was deployed, by method and route. */
   readonly #deployed = new Map<string, string>();
   readonly #ids = new Map<string, string>();
+  /** Where files of sources are, or were looked for. */
+  readonly #folders = new Set<string>();
   #watchers: FSWatcher[] = [];
 
   constructor(session: Session, project: Project, host: string, publicUrl: string) {
@@ -82,7 +85,7 @@ class DevWork {
     this.#publicUrl = publicUrl;
   }
 
-  /** Deploys the endpoints whose handler or crates are not those of the last deployment. */
+  /** Deploys the endpoints whose files or crates are not those of the last deployment. */
   async deployChanged(): Promise<void> {
     for (const endpoint of this.#project.endpoints) {
       if (this.#session.signal.aborted) throw new InterruptError();
@@ -90,10 +93,13 @@ class DevWork {
       const stack = endpoint.host === this.#host ? endpoint.stack : null;
       const own = { ...endpoint, host: this.#host, collection: undefined, stack };
       try {
-        const source = `${JSON.stringify(own.dependencies)}\n${readHandler(own, this.#project.file)}`;
-        if (this.#deployed.get(routeName(own)) === source) continue;
-        this.#deployed.set(routeName(own), source);
-        await this.#deploy(own);
+        const { source, folders } = await findSource(own, this.#project.file);
+        for (const folder of folders) this.#folders.add(folder);
+        if (source instanceof CliError) throw source;
+        const whole = JSON.stringify([own.dependencies, source]);
+        if (this.#deployed.get(routeName(own)) === whole) continue;
+        this.#deployed.set(routeName(own), whole);
+        await this.#deploy(own, source);
       } catch (thrown) {
         if (thrown instanceof InterruptError || !(thrown instanceof CliError)) throw thrown;
         // What is deployed goes on; the next save is the next try. Equal code would not compile then, either.
@@ -109,14 +115,14 @@ class DevWork {
     this.#ids.delete(name);
   }
 
-  async #deploy(endpoint: ProjectEndpoint): Promise<void> {
+  async #deploy(endpoint: ProjectEndpoint, source: Source): Promise<void> {
     const { out } = this.#session;
     const name = routeName(endpoint);
     const began = performance.now();
     const id = this.#ids.get(name) ?? (await ensurePlace(this.#session, this.#project, endpoint)).id;
     this.#ids.set(name, id);
     out.progress(`${name}: compiling ${endpoint.shown}`);
-    const { version } = await deployHandler(this.#session, this.#project.file, endpoint, id, {});
+    const { version } = await deployHandler(this.#session, endpoint, source, id, {});
     const ms = Math.round(performance.now() - began);
     const url = `${this.#publicUrl}${endpoint.route}`;
     const event = { event: 'deployed', endpoint: name, id, version, ms, url };
@@ -177,12 +183,15 @@ class DevWork {
     }
     this.#watch(changed);
     await this.deployChanged();
+    // What was found now may be elsewhere.
+    this.#watch(changed);
   }
 
   /** Folders are watched, not files: many editors replace a file when they save. */
   #watch(changed: () => void): void {
     const { folder, endpoints } = this.#project;
-    const folders = [...new Set([folder, ...endpoints.map(({ handler }) => dirname(handler))])];
+    const handlers = endpoints.map(({ handler }) => dirname(handler));
+    const folders = [...new Set([folder, ...handlers, ...this.#folders])];
     for (const watcher of this.#watchers) watcher.close();
     this.#watchers = folders.flatMap((one) => {
       try {

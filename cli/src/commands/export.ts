@@ -4,6 +4,7 @@ import { UsageError } from '../errors.js';
 import { writeFiles } from '../files.js';
 import { PROJECT_FILE } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
+import type { FileContent } from '../sources.js';
 import { safeLine } from '../text.js';
 
 interface ExportOptions extends CommonOptions {
@@ -15,7 +16,7 @@ interface ExportOptions extends CommonOptions {
   readonly collection?: string;
 }
 
-type Files = Readonly<Record<string, string>>;
+type Files = Readonly<Record<string, FileContent>>;
 
 export async function exportInstallation(session: Session, options: ExportOptions): Promise<void> {
   const { openapi, domain, collection, stack, output, force } = options;
@@ -43,8 +44,8 @@ async function exportFiles(session: Session, { output, domain, stack, force }: E
 
 /** Prints the only file; of several, people get the one that describes the others. */
 function print({ out }: Session, files: Files): void {
-  out.result({ files }, () => out.raw(files[PROJECT_FILE] ?? ''));
+  out.result({ files }, () => out.raw(String(files[PROJECT_FILE] ?? '')));
   const others = Object.keys(files).length - 1;
   if (others > 0 && !out.json)
-    out.note(`${others} handlers are files of their own: -o DIR writes all of them.`);
+    out.note(`Sources are ${others} files of their own: -o DIR writes all of them.`);
 }

@@ -32,7 +32,10 @@ interface Names {
   readonly hosts: ReadonlyMap<string, string>;
 }
 
-const endpoints: ObjectKindView<Endpoint> = {
+/** As lists have it, too. */
+type EndpointItem = Omit<Endpoint, 'files'>;
+
+const endpoints: ObjectKindView<EndpointItem> = {
   list: async (session, { search, domain, collection }) => {
     const id = collection === undefined ? undefined : await idOf(session, 'collection', collection);
     return session.api.all('GET /api/endpoints', {
@@ -200,20 +203,20 @@ function noneIfForbidden(thrown: unknown): [] {
   throw thrown;
 }
 
-function collectionOf({ collection_id }: Endpoint, names: Names): Collection | undefined {
+function collectionOf({ collection_id }: EndpointItem, names: Names): Collection | undefined {
   return collection_id === null ? undefined : names.collections.get(collection_id);
 }
 
-function fullName(one: Endpoint, names: Names): string {
+function fullName(one: EndpointItem, names: Names): string {
   const collection = collectionOf(one, names);
   return [one.domain, ...(collection ? [collection.name] : []), one.name].join('/');
 }
 
-function routeOf(one: Endpoint, names: Names): string {
+function routeOf(one: EndpointItem, names: Names): string {
   return `${collectionOf(one, names)?.base_path ?? ''}${one.path}`;
 }
 
-function statusOf({ status, enabled, pid, running }: Endpoint): string {
+function statusOf({ status, enabled, pid, running }: EndpointItem): string {
   const state = status === 'running' && running && pid === null ? 'running (asleep)' : status;
   return enabled ? state : `${state}, disabled`;
 }

@@ -110,7 +110,8 @@ export const appliesRoutes = [
         return shownInFull(plan, deps, principal);
       }
       requireSamePlan(plan, query.plan_hash);
-      const how = { rollbackOf: id, noWait: isSet(query.no_wait) };
+      // What it brings back is stored.
+      const how = { rollbackOf: id, noWait: isSet(query.no_wait), contents: new Map() };
       return startApply(deps, plan, how, { ...request, principal });
     },
   }),

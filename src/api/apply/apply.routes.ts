@@ -3,6 +3,8 @@ import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { Folder } from '../../import/folder/folder.js';
 import { ownerOfActor } from '../../model/owner.js';
+import { contentOf } from '../../model/source-files.js';
+import { mapInParts } from '../../util/pauses.js';
 import { ownerOf } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { readDecompressed } from '../request/decompressed-body.js';
@@ -17,6 +19,7 @@ import { edgeFileSchema } from './edge-file.js';
 import { EXPORT_TURNS, exportedFiles } from './export.js';
 import { shownInFull } from './plan.present.js';
 import { PLAN_TURNS, planApply, readableObjects } from './plan-apply.js';
+import { sourceReader } from './source-trees.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 import { YamlLists } from './yaml-lists.js';
 import { zipOf } from './zip.js';
@@ -68,7 +71,8 @@ export const applyRoutes = [
       );
       if (isDryRun) return shownInFull(plan, deps, principal);
       requireSamePlan(plan, query.plan_hash);
-      const how = { rollbackOf: null, noWait: isSet(query.no_wait) };
+      const { contents } = folder;
+      const how = { rollbackOf: null, noWait: isSet(query.no_wait), contents };
       return startApply(deps, plan, how, { ...request, principal });
     },
   }),
@@ -89,9 +93,23 @@ export const applyRoutes = [
         ...(query.domain !== undefined && { domain: query.domain.toLowerCase() }),
         ...(query.stack !== undefined && { stack: query.stack }),
       };
-      const yaml = new YamlLists(deps.threads, ownerOfActor(principal.actor));
-      const files = await exportedFiles(await readableObjects(deps, principal), scope, yaml);
-      if (prefers('application/json', ZIP_TYPES[0]) !== ZIP_TYPES[0]) return { files };
+      const owner = ownerOfActor(principal.actor);
+      const objects = await readableObjects(deps, principal);
+      const files = await exportedFiles(
+        objects,
+        scope,
+        new YamlLists(deps.threads, owner),
+        sourceReader(deps, owner),
+      );
+      if (prefers('application/json', ZIP_TYPES[0]) !== ZIP_TYPES[0])
+        return {
+          files: Object.fromEntries(
+            await mapInParts(Object.entries(files), ([path, content]) => [
+              path,
+              typeof content === 'string' ? content : contentOf(Buffer.from(content)),
+            ]),
+          ),
+        };
       const headers = {
         'Content-Type': ZIP_TYPES[0],
         'Content-Disposition': 'attachment; filename="edge.zip"',

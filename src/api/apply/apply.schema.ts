@@ -1,7 +1,8 @@
 /** Applies as the API takes and shows them. */
 import { Type } from '@sinclair/typebox';
 import { VALIDATE_MODES } from '../../model/policies/validate.js';
-import { Flag, Id, Name, nullable, oneOf, StackName } from '../route/schemas.js';
+import type { FileContents } from '../../model/source-files.js';
+import { FileContentSchema, Flag, Id, Name, nullable, oneOf, StackName } from '../route/schemas.js';
 
 /** Also the name of the overlay's file. */
 export const ENVIRONMENT = '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$';
@@ -24,10 +25,10 @@ export const ApplyQuery = Type.Object({
 });
 
 /** The member of a body in JSON. */
-export const Files = Type.Unsafe<Readonly<Record<string, string>>>({
+export const Files = Type.Unsafe<FileContents>({
   type: 'object',
-  description: 'Texts of the files of the folder by their paths',
-  additionalProperties: { type: 'string' },
+  description: 'The files of the folder by their paths',
+  additionalProperties: FileContentSchema,
 });
 
 export const PlanView = Type.Object(

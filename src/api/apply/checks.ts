@@ -4,11 +4,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
-import type { DeclaredObject } from '../../apply/changes.js';
 import { domainKey, keyOf, serviceKey, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
-import type { ValueAtLine } from '../../import/folder/folder.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { policyLimit } from '../../model/policies/room.js';
@@ -23,6 +21,7 @@ import { admitPolicies } from '../policies/policy-input.js';
 import { changesWithoutRoom } from '../policies/policy-room.js';
 import { domainsFor, requireMayWrite } from '../services/service-input.js';
 import { requireVariables } from '../variables/variable-input.js';
+import type { DeclaredItem } from './declared-objects.js';
 import type { PlanDependencies } from './plan-apply.js';
 import { ScheduleRoom } from './schedule-room.js';
 import { requireSendable } from './schedules.js';
@@ -30,7 +29,7 @@ import { requireSendable } from './schedules.js';
 export interface ToCheck {
   readonly changes: readonly ObjectChange[];
   /** The objects of a folder; null in a rollback, which has no folder. */
-  readonly declared: readonly (DeclaredObject & Pick<ValueAtLine, 'members'>)[] | null;
+  readonly declared: readonly DeclaredItem[] | null;
   /** Configs with the secrets that are stored, or come back, by the names of services. */
   readonly configs: ReadonlyMap<string, object>;
   readonly stored: StoredInstallation;
@@ -52,9 +51,7 @@ export async function checkChanges(
 ): Promise<CheckResult> {
   const problems: string[] = [];
   const warnings: string[] = [];
-  const places = new Map(
-    (input.declared ?? []).map(({ object, place, members }) => [keyOf(object), { place, members }]),
-  );
+  const places = new Map((input.declared ?? []).map((item) => [keyOf(item.object), item]));
   // Schemas of policies take long to check, and so do thousands of changes: other tasks run in between.
   const pauses = new Pauses();
   const after = objectsAfter(input);
@@ -98,6 +95,8 @@ export async function checkChanges(
       );
     if (object.kind === 'collection' && !after.has(domainKey(object.host)))
       await check('host', () => invalid(`host: there is no domain with the host "${object.host}"`));
+    if (at && ['code', 'entry', 'files'].some((name) => changes.has(name)))
+      problems.push(...at.sourceProblems);
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
     if (object.kind === 'endpoint' && changes.has('schedules'))
       await check('schedules', () => schedules.require(object));
@@ -121,14 +120,21 @@ async function checkEndpoint(
   after: ReadonlyMap<string, InstallationObject>,
   check: CheckMember,
 ): Promise<void> {
-  const { limits, code, bindings, schedules, host } = object;
+  const { limits, code, files, bindings, schedules, host } = object;
   if (limits && changes.has('limits'))
     await check('limits', () => requireWithinSettings(limits, config, 'limits'));
-  if (code !== null && changes.has('code'))
+  if (code !== null && (changes.has('code') || changes.has('files')))
     await check('handler', () => {
-      const bytes = Buffer.byteLength(code);
+      const sizes = Object.values(files ?? {}).map(({ size }) => size);
+      if (sizes.length > config.SOURCE_FILES_LIMIT)
+        invalid(
+          `handler: has ${sizes.length} files; at most ${config.SOURCE_FILES_LIMIT} (SOURCE_FILES_LIMIT)`,
+        );
+      const bytes = sizes.reduce((sum, size) => sum + size, Buffer.byteLength(code));
       if (bytes > config.API_BODY_LIMIT_BYTES)
-        invalid(`handler: has ${bytes} bytes; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`);
+        invalid(
+          `handler: has ${bytes} bytes with its files; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`,
+        );
     });
   if (changes.has('bindings'))
     await check('bindings', () => {

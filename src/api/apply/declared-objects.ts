@@ -12,13 +12,14 @@ import type {
   ServiceObject,
 } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
-import type { Folder, ValueAtLine } from '../../import/folder/folder.js';
-import { handlerPath } from '../../import/folder/read-folder.js';
+import { type Folder, sourceName, type ValueAtLine } from '../../import/folder/folder.js';
+import { namedSource } from '../../import/folder/read-sources.js';
 import { completedConfig, type OpenedService } from '../../lifecycle/stored-services.js';
 import { textProblem } from '../../model/formats.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { joinRoute, normalizeBasePath, RouteSyntaxError } from '../../model/route-pattern.js';
 import { checkOf } from '../../model/schema-check.js';
+import { normalEntry, requireSource } from '../../model/source-files.js';
 import { mapInParts, Pauses } from '../../util/pauses.js';
 import {
   FILE_LISTS,
@@ -38,9 +39,15 @@ export interface KnownObjects {
   readonly secrets: ReadonlySet<string>;
 }
 
+/** An object with what is known of its item in the file. */
+export interface DeclaredItem extends DeclaredObject, Pick<ValueAtLine, 'members'> {
+  /** What is wrong with the files of its source, each with its place. It counts where the source is another one. */
+  readonly sourceProblems: readonly string[];
+}
+
 export interface DeclaredObjects {
   readonly stack: string;
-  readonly declared: readonly (DeclaredObject & Pick<ValueAtLine, 'members'>)[];
+  readonly declared: readonly DeclaredItem[];
   /** Configs of services with the secrets that are stored, by name. */
   readonly configs: ReadonlyMap<string, object>;
   /** All that is wrong, each with its place. */
@@ -54,7 +61,7 @@ const CHECKS = Object.fromEntries(
 
 /** Reads objects from the lists of a folder. */
 class ObjectReader {
-  readonly declared: (DeclaredObject & Pick<ValueAtLine, 'members'>)[] = [];
+  readonly declared: DeclaredItem[] = [];
   readonly configs = new Map<string, object>();
   readonly problems: string[] = [];
   readonly #basePaths: Map<string, string | null>;
@@ -96,7 +103,9 @@ class ObjectReader {
         if (twin !== undefined)
           throw new AppError('invalid_input', `the ${titleOf(object)} is at ${twin} too`);
         this.#seen.set(key, place);
-        this.declared.push({ object, place, members, isClaimed: input.stack === undefined });
+        const named = list === 'endpoints' ? namedSource(input) : undefined;
+        const sourceProblems = (named && this.folder.sources.get(sourceName(named))?.problems) ?? [];
+        this.declared.push({ object, place, members, sourceProblems, isClaimed: input.stack === undefined });
       } catch (thrown) {
         if (!(thrown instanceof AppError)) throw thrown;
         this.problems.push(
@@ -177,7 +186,7 @@ class ObjectReader {
     const host = input.host.toLowerCase();
     const { method, collection } = input;
     const place = this.#placeOf(input, host);
-    const code = this.#code(input.handler);
+    const { code, entry, files } = this.#source(input);
     if (input.running === true && code === null)
       throw invalid('running', 'must not be true without a handler');
     const object = {
@@ -189,7 +198,7 @@ class ObjectReader {
       collection: collection ?? null,
       description: input.description ?? null,
       enabled: input.enabled ?? true,
-      code,
+      ...{ code, entry, files },
       dependencies: someOrNull(input.dependencies),
       limits: someOrNull(input.limits),
       policies: someOrNull(input.policies),
@@ -239,13 +248,18 @@ class ObjectReader {
     }
   }
 
-  #code(handler: string | undefined): string | null {
-    if (handler === undefined) return null;
-    const code = this.folder.sources.get(handlerPath(handler));
-    if (code === undefined) throw invalid('handler', `there is no file ${handler} in the folder`);
-    const problem = textProblem(code);
+  /** Of a handler that is one file, the path is none of its own, unless it is said what it is relative to. */
+  #source(input: FileEndpointInput): Pick<EndpointObject, 'code' | 'entry' | 'files'> {
+    const { handler } = input;
+    const named = namedSource(input);
+    if (handler === undefined || !named) return { code: null, entry: null, files: null };
+    const source = this.folder.sources.get(sourceName(named));
+    if (!source) throw invalid('handler', `there is no file ${handler} in the folder`);
+    const problem = textProblem(source.code);
     if (problem !== undefined) throw invalid('handler', `the file ${handler} ${problem}`);
-    return code;
+    const { files } = source;
+    const entry = files === null && input.root === undefined ? null : normalEntry(source.entry);
+    return requireSource({ code: source.code, entry, files });
   }
 
   #owner(stack: string | null | undefined): string | null {

@@ -34,6 +34,8 @@ const {
   domain: endpointHost,
   collection_id: _collection,
   code: _code,
+  entry: _entry,
+  files: _files,
   stack: _endpointOwner,
   ...endpointSettings
 } = CreateEndpoint.properties;
@@ -82,6 +84,18 @@ export const FileEndpoint = closed({
       minLength: 1,
       maxLength: 1024,
       description: "The handler's source: a path in the folder, such as src/hello.rs",
+    }),
+    root: Type.String({
+      format: 'file-path',
+      description:
+        'The folder that paths of its source are relative to, and that the source does not leave; the whole folder ' +
+        'unless given',
+    }),
+    include: Type.Array(Type.String({ format: 'file-pattern', minLength: 1, maxLength: 1024 }), {
+      maxItems: 100,
+      description:
+        'Files of its source besides those that `mod` and `include_str!` name: paths in the root, in which * is a ' +
+        'part of a name and ** any folders',
     }),
     variables: FileVariables,
     bindings: Type.Unsafe<Record<string, string>>({

@@ -14,11 +14,13 @@ import type {
 } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
-import { mapInParts } from '../../util/pauses.js';
+import { DEFAULT_ENTRY } from '../../model/source-files.js';
+import { mapInParts, Pauses } from '../../util/pauses.js';
 import { sortedMembers } from '../../util/sorted-members.js';
 import { yamlText } from '../../util/yaml-text.js';
 import { AnswerTurns } from '../response/answer-turns.js';
 import { SourcePaths } from './source-paths.js';
+import { type PlacedSource, type SourceReader, SourceTrees } from './source-trees.js';
 import type { YamlLists } from './yaml-lists.js';
 
 export interface ExportScope {
@@ -37,14 +39,16 @@ const WHOLE = 'installation';
 type Members = Record<string, unknown>;
 
 /**
- * Texts of files by their paths.
+ * Files by their paths.
  * @throws AppError not_found when there is nothing of the domain or the stack
  */
 export async function exportedFiles(
   objects: readonly InstallationObject[],
   scope: ExportScope,
   yaml: YamlLists,
-): Promise<Record<string, string>> {
+  sources: SourceReader,
+): Promise<Record<string, string | Uint8Array>> {
+  const pauses = new Pauses();
   const chosen = (
     await mapInParts(chosenObjects(objects, scope), (object) => ({ object, key: keyOf(object) }))
   )
@@ -53,15 +57,29 @@ export async function exportedFiles(
   requireSome(chosen, scope);
   const stack = scope.stack ?? onlyStack(chosen) ?? WHOLE;
   const paths = new SourcePaths();
-  const files: Record<string, string> = {};
+  const files: Record<string, string | Uint8Array> = {};
   const of = <K extends InstallationObject['kind']>(kind: K) =>
     chosen.filter((object): object is Extract<InstallationObject, { kind: K }> => object.kind === kind);
   const services = of('service');
-  const endpoints = await mapInParts(of('endpoint'), (endpoint) => {
-    const path = endpoint.code === null ? undefined : paths.pathOf(endpoint);
-    if (path !== undefined) files[path] = endpoint.code ?? '';
-    return endpointMembers(endpoint, path, stack);
-  });
+  const places = new Map<EndpointObject, PlacedSource>();
+  const isTree = ({ entry, files }: EndpointObject) => entry !== null || files !== null;
+  for (const endpoint of of('endpoint').filter((one) => one.code !== null && !isTree(one))) {
+    await pauses.here();
+    const handler = paths.pathOf(endpoint);
+    files[handler] = endpoint.code ?? '';
+    places.set(endpoint, { handler, root: '', include: [] });
+  }
+  const trees = new SourceTrees(['edge.yaml', ...Object.keys(files)], sources);
+  for (const endpoint of of('endpoint').filter((one) => one.code !== null && isTree(one))) {
+    await pauses.here();
+    const { code, entry } = endpoint;
+    const contents = await sources.contentsOf(endpoint.files);
+    places.set(endpoint, await trees.place({ code: code ?? '', entry: entry ?? DEFAULT_ENTRY, contents }));
+  }
+  for (const [path, content] of trees.files()) files[path] = content;
+  const endpoints = await mapInParts(of('endpoint'), (endpoint) =>
+    endpointMembers(endpoint, places.get(endpoint), stack),
+  );
   const secrets = [...new Set(services.flatMap(({ config }) => secretsIn(config)))].sort();
   const lists: Members = {
     ...some(
@@ -130,7 +148,7 @@ function collectionMembers({ host, name, base_path, ...others }: CollectionObjec
 
 async function endpointMembers(
   endpoint: EndpointObject,
-  handler: string | undefined,
+  source: PlacedSource | undefined,
   stack: string,
 ): Promise<Members> {
   const { host, method, route, path, name, collection, collection_host, running } = endpoint;
@@ -142,8 +160,12 @@ async function endpointMembers(
     ...place,
     ...owner(endpoint, stack),
     ...unless('name', name, `${method} ${route}`),
-    ...(handler !== undefined && { handler }),
-    ...unless('running', running, handler !== undefined),
+    ...(source && {
+      handler: source.handler,
+      ...unless('root', source.root, ''),
+      ...some('include', source.include),
+    }),
+    ...unless('running', running, source !== undefined),
     ...common(endpoint),
     ...unless('dependencies', endpoint.dependencies, null),
     ...unless('limits', endpoint.limits, null),

@@ -12,6 +12,7 @@ import { type ApplyState, applyProgress } from '../../store/applies.js';
 import { insertApply } from '../../store/new-applies.js';
 import { liveNodes } from '../../store/nodes.js';
 import { findShownApply } from '../../store/shown-applies.js';
+import { keepSourceFiles } from '../../store/source-files.js';
 import type { Logger } from '../../util/log.js';
 import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -46,15 +47,23 @@ export function requireSamePlan(plan: Plan, planHash: string | undefined): void 
   );
 }
 
+export interface HowToApply {
+  /** The apply that it rolls back; null: none. */
+  readonly rollbackOf: string | null;
+  /** Whether it fails rather than wait for others. */
+  readonly noWait: boolean;
+  /** Contents of files of sources that may not be stored yet, by their digests. */
+  readonly contents: ReadonlyMap<string, Uint8Array>;
+}
+
 /**
  * Carries out a plan, and waits until it has ended.
- * @param how the apply that it rolls back, and whether it fails rather than wait for others
  * @throws AppError with the outcome when it has failed or was undone; apply_busy, no_worker, no_gateway
  */
 export async function startApply(
   deps: ApiDependencies,
   plan: Plan,
-  { rollbackOf, noWait }: { readonly rollbackOf: string | null; readonly noWait: boolean },
+  { rollbackOf, noWait, contents }: HowToApply,
   request: ApplyRequest,
 ): Promise<Reply> {
   const { store } = deps;
@@ -63,6 +72,7 @@ export async function startApply(
     await requireGateways(deps);
   const id = randomUUID();
   const { origin, addAuditDetails } = request;
+  await keepSourceFiles(store, contentsOf(plan.changes, contents));
   await insertApply(store, {
     ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf, no_wait: noWait },
     ...{ actor: { ...origin.actor }, rights: storedRights(request.principal), request_id: origin.requestId },
@@ -73,6 +83,18 @@ export async function startApply(
   addAuditDetails({ apply_id: id, stack: plan.stack, plan_hash: plan.hash, ...auditDetailsOf(plan.changes) });
   await enqueue(deps, id, request);
   return prefersAsync(request.header) ? accepted(deps, id, request) : awaitApply(deps, id, request);
+}
+
+/** Those of the contents that changes need. */
+function contentsOf(
+  changes: readonly ObjectChange[],
+  contents: ReadonlyMap<string, Uint8Array>,
+): ReadonlyMap<string, Uint8Array> {
+  const refs = changes.flatMap(({ after }) =>
+    after?.kind === 'endpoint' ? Object.values(after.files ?? {}) : [],
+  );
+  const digests = new Set(refs.map(({ digest }) => digest));
+  return new Map([...contents].filter(([digest]) => digests.has(digest)));
 }
 
 /** Most objects of which the audit tells the names. */

@@ -6,12 +6,12 @@ import { Pauses } from '../../util/pauses.js';
 /** The time of a file is no part of what an export says. */
 const NO_TIME = new Date('1980-01-01T00:00:00');
 
-/** Characters of a file that are added at once: their checksum is computed. */
+/** Characters or bytes of a file that are added at once: their checksum is computed. */
 const PART = 512 * 1024;
 
 /** Makes a ZIP in parts, with pauses. Not compressed, which would block the event loop. */
 export async function* zipOf(
-  files: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string | Uint8Array>>,
 ): AsyncGenerator<Uint8Array, void, void> {
   const pauses = new Pauses();
   let ready: Uint8Array[] = [];
@@ -19,12 +19,12 @@ export async function* zipOf(
     if (error) throw error;
     ready.push(part);
   });
-  for (const [path, text] of Object.entries(files)) {
+  for (const [path, content] of Object.entries(files)) {
     const file = new ZipPassThrough(path);
     file.mtime = NO_TIME;
     zip.add(file);
-    for (const piece of piecesOfText(text, PART)) {
-      file.push(Buffer.from(piece));
+    for (const piece of piecesOf(content)) {
+      file.push(piece);
       yield* ready;
       ready = [];
       await pauses.here();
@@ -33,4 +33,9 @@ export async function* zipOf(
   }
   zip.end();
   yield* ready;
+}
+
+function* piecesOf(content: string | Uint8Array): Generator<Uint8Array> {
+  if (typeof content === 'string') for (const piece of piecesOfText(content, PART)) yield Buffer.from(piece);
+  else for (let at = 0; at < content.length; at += PART) yield content.subarray(at, at + PART);
 }

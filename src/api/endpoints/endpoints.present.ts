@@ -1,16 +1,31 @@
 /** Endpoints: from row to answer. */
 import type { Static } from '@sinclair/typebox';
+import type { Store } from '../../store/database.js';
 import { type Endpoint, needsCompile } from '../../store/endpoints.js';
 import type { VersionState } from '../../store/observations.js';
 import { presenter } from '../response/present.js';
-import { EndpointSummary, EndpointView, type TargetInForce } from './endpoints.schema.js';
+import { EndpointSummary, EndpointView, ListedEndpoint, type TargetInForce } from './endpoints.schema.js';
+import { filesWithContents, filesWithDigests } from './source-files.js';
 
 const present = presenter(EndpointView);
+const presentListed = presenter(ListedEndpoint);
+export const presentEndpointSummary = presenter(EndpointSummary);
 
-export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView> {
+/** With the contents of its files. */
+export async function showEndpoint(store: Store, endpoint: Endpoint): Promise<Static<typeof EndpointView>> {
+  return present({ ...withState(endpoint), ...(await filesWithContents(store, endpoint)) });
+}
+
+/** As lists show it. */
+export function listedEndpoint(endpoint: Endpoint): Static<typeof ListedEndpoint> {
+  return presentListed({ ...withState(endpoint), ...filesWithDigests(endpoint) });
+}
+
+/** With what its columns say together. */
+function withState(endpoint: Endpoint) {
   const { serving, observed, deployment, last_failure } = endpoint;
   const [first] = serving.flat();
-  return present({
+  return {
     ...endpoint,
     needs_compile: needsCompile(endpoint),
     // One entry for each gateway; an empty one where its handlers are asleep.
@@ -27,7 +42,7 @@ export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView>
       created_at: new Date(deployment.created_at).toISOString(),
     },
     last_failure: last_failure && { ...last_failure, at: new Date(last_failure.at).toISOString() },
-  });
+  };
 }
 
 /** The state of a version on several gateways: the one where it stands worst speaks for it. */
@@ -37,5 +52,3 @@ function stateOf(observed: readonly VersionState[]): Pick<Static<typeof TargetIn
   );
   return { state: worst[0]?.state ?? null, error: worst[0]?.error ?? null };
 }
-
-export const presentEndpointSummary = presenter(EndpointSummary);

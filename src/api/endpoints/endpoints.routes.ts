@@ -10,10 +10,12 @@ import {
   bytesOfList,
   createEndpoint,
   deleteEndpoint,
+  endpointName,
   findEndpoint,
   listEndpoints,
   updateEndpoint,
 } from '../../store/endpoints.js';
+import { listSourceFiles } from '../../store/source-files.js';
 import { mapInParts } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 import { admitPolicies } from '../policies/policy-input.js';
@@ -23,7 +25,7 @@ import { Reply, TextReply } from '../response/reply.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
 import { defineRoute } from '../route/route.js';
 import { Deleted, IdParams } from '../route/schemas.js';
-import { presentEndpoint, presentEndpointSummary } from './endpoints.present.js';
+import { listedEndpoint, presentEndpointSummary, showEndpoint } from './endpoints.present.js';
 import {
   CreateEndpoint,
   ENDPOINT_DEFAULTS,
@@ -31,8 +33,11 @@ import {
   EndpointFilter,
   EndpointSummary,
   EndpointView,
+  ListedEndpoint,
+  SourceFile,
   UpdateEndpoint,
 } from './endpoints.schema.js';
+import { admitFiles } from './source-files.js';
 
 const tag = 'Endpoints';
 /** The media type of Rust, which has none that is registered. */
@@ -68,13 +73,13 @@ export const endpointRoutes = [
     summary: 'List endpoints',
     tag,
     query: Type.Object({ ...EndpointFilter.properties, ...PageQuery }),
-    data: Type.Array(EndpointView),
+    data: Type.Array(ListedEndpoint),
     errors: ['busy'],
     turns: async (request, { store }) =>
       turnsOfList(await bytesOfList(store, filterOf(request.query), listOptions(request))),
     handle: async (request, { store }) => {
       const page = await listEndpoints(store, filterOf(request.query), listOptions(request));
-      return pageReply(request.raw, page, page.rows, presentEndpoint);
+      return pageReply(request.raw, page, page.rows, listedEndpoint);
     },
   }),
 
@@ -111,14 +116,15 @@ export const endpointRoutes = [
       if (body.limits) requireWithinSettings(body.limits, deps.config);
       const warnings = await admitPolicies(body.policies, deps, principal);
       const write = { table: 'endpoints', host: body.domain, policies: body.policies } as const;
+      const fields = await admitFiles(body, deps);
       const endpoint = await withPolicyRoom(deps, write, () =>
         createEndpoint(deps.store, {
           ...ENDPOINT_DEFAULTS,
-          ...body,
+          ...fields,
           domain: body.domain.toLowerCase(),
         }),
       );
-      return new Reply(201, presentEndpoint(endpoint), {}, warnings);
+      return new Reply(201, await showEndpoint(deps.store, endpoint), {}, warnings);
     },
   }),
 
@@ -131,7 +137,7 @@ export const endpointRoutes = [
     params: IdParams,
     data: EndpointView,
     handle: async ({ params: { id } }, { store }) =>
-      presentEndpoint(requireFound(await findEndpoint(store, id), 'endpoint', id)),
+      showEndpoint(store, requireFound(await findEndpoint(store, id), 'endpoint', id)),
   }),
 
   defineRoute({
@@ -150,15 +156,16 @@ export const endpointRoutes = [
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps, principal);
       const write = { table: 'endpoints', id, host: domain, policies: changes.policies } as const;
+      const fields = await admitFiles(changes, deps);
       const updated = await withPolicyRoom(deps, write, () =>
         updateEndpoint(deps.store, id, {
-          ...changes,
+          ...fields,
           ...(domain !== undefined && { domain: domain.toLowerCase() }),
         }),
       );
       const { endpoint, concernsGateways } = requireFound(updated, 'endpoint', id);
       if (concernsGateways) warnings.push(...(await awaitRouting(deps, { ids: [id] })));
-      return new Reply(200, presentEndpoint(endpoint), {}, warnings);
+      return new Reply(200, await showEndpoint(deps.store, endpoint), {}, warnings);
     },
   }),
 
@@ -189,7 +196,21 @@ export const endpointRoutes = [
     text: { member: 'code', mediaType: RUST },
     data: EndpointView,
     handle: async ({ params: { id }, body: { code } }, { store }) =>
-      presentEndpoint(requireFound(await updateEndpoint(store, id, { code }), 'endpoint', id).endpoint),
+      showEndpoint(store, requireFound(await updateEndpoint(store, id, { code }), 'endpoint', id).endpoint),
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/endpoints/{id}/files',
+    permission: 'endpoints:read',
+    summary: 'List the files beside the code of an endpoint, without contents',
+    tag,
+    params: IdParams,
+    data: Type.Array(SourceFile),
+    handle: async ({ params: { id }, scope }, { store }) => {
+      requireFound(await endpointName(store, id), 'endpoint', id);
+      return listSourceFiles(store, id, scope);
+    },
   }),
 
   defineRoute({

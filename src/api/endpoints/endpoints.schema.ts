@@ -7,6 +7,8 @@ import {
   Description,
   DraftDependencies,
   Enabled,
+  Entry,
+  FileDigests,
   Id,
   Name,
   nullable,
@@ -14,6 +16,7 @@ import {
   oneOf,
   optional,
   PoliciesField,
+  SourceFiles,
   Sticky,
   Target,
   Timestamp,
@@ -37,6 +40,8 @@ const OPTIONAL = {
   collection_id: CollectionId,
   description: Description,
   code: Code,
+  entry: nullable(Entry),
+  files: nullable(SourceFiles),
   dependencies: DraftDependencies,
   limits: LimitsField,
   policies: PoliciesField,
@@ -46,6 +51,8 @@ export const ENDPOINT_DEFAULTS = {
   collection_id: null,
   description: null,
   code: null,
+  entry: null,
+  files: null,
   dependencies: null,
   limits: null,
   policies: null,
@@ -72,6 +79,8 @@ export const EndpointView = Type.Object(
     id: Id,
     ...REQUIRED,
     ...OPTIONAL,
+    entry: Entry,
+    files: SourceFiles,
     route: Type.String({ description: 'Its whole path: that of the collection and its own, joined' }),
     enabled: Type.Boolean(),
     stack: Owner,
@@ -112,7 +121,7 @@ export const EndpointView = Type.Object(
         {
           at: Timestamp,
           message: Type.String(),
-          place: nullable(Type.String({ description: 'Of a panic: `handler.rs:LINE:COLUMN`' })),
+          place: nullable(Type.String({ description: 'Of a panic: `FILE:LINE:COLUMN`' })),
           version: nullable(Type.Integer()),
           request_id: Type.String({ description: 'For `GET /api/logs?request_id=`' }),
         },
@@ -124,6 +133,12 @@ export const EndpointView = Type.Object(
     updated_at: Timestamp,
   },
   { title: 'Endpoint' },
+);
+
+/** What lists show of an endpoint: of its files no contents. */
+export const ListedEndpoint = Type.Object(
+  { ...EndpointView.properties, files: FileDigests },
+  { title: 'ListedEndpoint' },
 );
 
 /** What the listing of a collection shows of an endpoint. */
@@ -139,6 +154,19 @@ export const CreateEndpoint = Type.Object({
 });
 
 export const UpdateEndpoint = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));
+
+/** A file of an endpoint, as the list of them shows it. */
+export const SourceFile = Type.Object(
+  {
+    path: Type.String(),
+    digest: Type.String({ description: 'sha256, in hex' }),
+    size: Type.Integer({ description: 'Bytes' }),
+    shared_with: Type.Integer({
+      description: 'How many other endpoints have the same file at this path, of those that one may see',
+    }),
+  },
+  { title: 'SourceFile' },
+);
 
 /** The code of an endpoint, by itself. */
 export const EndpointCode = Type.Object({ code: Code }, { title: 'EndpointCode' });

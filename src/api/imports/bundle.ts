@@ -10,6 +10,7 @@ import { type HandlerAttempt, handlersOf } from '../../store/import-handlers.js'
 import type { ImportTarget } from '../../store/import-scope.js';
 import { findImport, type ImportOutcome, importProgress } from '../../store/imports.js';
 import { liveNodes } from '../../store/nodes.js';
+import { keepSourceFiles } from '../../store/source-files.js';
 import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handlers.js';
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -50,6 +51,7 @@ export async function startBundleImport(
   }
   const id = randomUUID();
   const record = { id, compile, start, request_id: request.id, principal: request.principal };
+  await keepSourceFiles(store, api.contents);
   const { outcome, bound } = await applyImport(store, target, api, record, policyLimit(deps.config));
   request.addAuditDetails(auditedImport(id, target, outcome));
   await awaitBindings(deps, bound);

@@ -1,6 +1,6 @@
 /** Deploying from the API: makes sure that versions are compiled, and runs them. */
 import { AppError, requireFound } from '../../errors.js';
-import { buildSource, requireCode } from '../../lifecycle/compile.js';
+import { buildSource, compilable } from '../../lifecycle/compile.js';
 import {
   awaitDeployment,
   type RunningDeployment,
@@ -8,8 +8,8 @@ import {
   runDeployment,
 } from '../../lifecycle/run.js';
 import type { Origin } from '../../model/actor.js';
-import type { Dependencies } from '../../model/crates.js';
-import { sourceKey } from '../../model/source-key.js';
+import { requireSource } from '../../model/source-files.js';
+import type { KeyedSource } from '../../model/source-key.js';
 import type { Store } from '../../store/database.js';
 import { listDeployments, requestSourceDeployment } from '../../store/deployments.js';
 import type { DeployedTarget, StickyBy } from '../../store/endpoint-runs.js';
@@ -20,9 +20,7 @@ import { requireVersion } from './find-version.js';
 import { versionToRollBackTo } from './rollback-target.js';
 
 /** What to deploy. Members that are left out are those of the draft. */
-export interface DeployRequest {
-  readonly code?: string | null;
-  readonly dependencies?: Dependencies | null;
+export interface DeployRequest extends Partial<KeyedSource> {
   readonly message?: string | null;
   readonly percent?: number;
 }
@@ -31,17 +29,14 @@ export interface DeployRequest {
 export async function deploySource(
   deps: ApiDependencies,
   endpointId: string,
-  request: DeployRequest,
+  { message = null, percent = 100, ...changes }: DeployRequest,
   origin: Origin,
 ) {
   const { store } = deps;
   const draft = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
   await requireGateways(deps);
-  const code = requireCode(request.code === undefined ? draft.code : request.code);
-  const dependencies = (request.dependencies === undefined ? draft.dependencies : request.dependencies) ?? {};
-  const source = { code, dependencies, sourceKey: sourceKey(code, dependencies) };
+  const source = compilable(requireSource({ ...draft, ...changes }));
   const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, origin);
-  const { percent = 100, message = null } = request;
   const deployment = await requestSourceDeployment(store, {
     endpointId,
     source: { ...source, artifact },
@@ -151,8 +146,7 @@ export async function executableOf(
   origin: Origin,
 ): Promise<string> {
   if (await deps.artifacts.has(version.artifact)) return version.artifact;
-  const source = { sourceKey: version.source_key, code: version.code, dependencies: version.dependencies };
-  const { artifact } = await buildSource(deps, source, version.endpoint_id, origin);
+  const { artifact } = await buildSource(deps, compilable(version), version.endpoint_id, origin);
   await replaceArtifact(deps.store, version, artifact);
   return artifact;
 }

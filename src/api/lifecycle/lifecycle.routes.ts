@@ -82,7 +82,7 @@ export const lifecycleRoutes = [
         cached,
         warnings: diagnostics.length,
       };
-      return new Reply(200, compiled, {}, await unboundPools(deps.store, params.id, build.code));
+      return new Reply(200, compiled, {}, await unboundPools(deps.store, params.id, build));
     },
   }),
 

@@ -1,7 +1,9 @@
 /** Warns of pools that a handler names, and that have no service. */
 import { namedPools } from '../../model/named-pools.js';
+import { type HandlerSource, isRust } from '../../model/source-files.js';
 import { listBindings } from '../../store/bindings.js';
 import type { Store } from '../../store/database.js';
+import { readSourceFiles } from '../../store/source-files.js';
 import { findVersion } from '../../store/versions.js';
 
 /** A sentence for each pool that a version names literally, and under which no service is bound to the endpoint. */
@@ -11,16 +13,28 @@ export async function unboundPoolsOf(
   version: number | null | undefined,
 ): Promise<string[]> {
   const stored = typeof version === 'number' ? await findVersion(store, endpointId, version) : undefined;
-  return unboundPools(store, endpointId, stored?.code);
+  return stored ? unboundPools(store, endpointId, stored) : [];
+}
+
+/** Names of all its files of Rust. */
+async function poolsNamedIn(
+  store: Store,
+  { code, files }: Pick<HandlerSource, 'code' | 'files'>,
+): Promise<string[]> {
+  const rust = Object.fromEntries(Object.entries(files ?? {}).filter(([path]) => isRust(path)));
+  const names = new Set(namedPools(code));
+  for (const content of (await readSourceFiles(store, rust)).values())
+    for (const name of namedPools(content.toString())) names.add(name);
+  return [...names].sort();
 }
 
 /** The same for a source. */
 export async function unboundPools(
   store: Store,
   endpointId: string,
-  code: string | null | undefined,
+  source: Pick<HandlerSource, 'code' | 'files'>,
 ): Promise<string[]> {
-  const named = namedPools(code ?? '');
+  const named = await poolsNamedIn(store, source);
   if (named.length === 0) return [];
   const bound = new Set((await listBindings(store, endpointId)).map(({ pool_id }) => pool_id));
   return named

@@ -1,18 +1,20 @@
 /** Versions of an endpoint, which of them serve, and rollback. */
 import { Type } from '@sinclair/typebox';
-import { AppError, requireFound } from '../../errors.js';
+import { requireFound } from '../../errors.js';
 import { ownerOfActor } from '../../model/owner.js';
+import type { HandlerSource } from '../../model/source-files.js';
 import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, listVersions } from '../../store/versions.js';
 import { requirePermission } from '../access/principal.js';
-import type { ApiDependencies } from '../api-dependencies.js';
+import { admitFiles, filesWithContents } from '../endpoints/source-files.js';
 import { presenter } from '../response/present.js';
 import { Reply } from '../response/reply.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
 import { defineRoute } from '../route/route.js';
 import { IdParams } from '../route/schemas.js';
 import { deploySource, rollBack, setDeployment } from './deploy.js';
+import { diffOf } from './diff.js';
 import { requireVersion } from './find-version.js';
 import { unboundPoolsOf } from './unbound-pools.js';
 import {
@@ -31,8 +33,6 @@ import {
 } from './versions.schema.js';
 
 const tag = 'Versions';
-/** Sources that differ so much that their diff takes longer than this are not compared, milliseconds. */
-const DIFF_TIMEOUT_MS = 1_000;
 const deployErrors = [
   'no_gateway',
   'handler_start_failed',
@@ -67,9 +67,9 @@ export const versionRoutes = [
     errors: [...deployErrors, 'endpoint_has_no_code', 'nothing_deployed'],
     handle: async ({ params, body, origin, principal }, deps) => {
       // It becomes the draft: who may not write that there does not write it here.
-      if (body.code !== undefined || body.dependencies !== undefined)
+      if (['code', 'entry', 'files', 'dependencies'].some((member) => member in body))
         requirePermission(principal, 'endpoints:write');
-      const deployed = await deploySource(deps, params.id, body, origin);
+      const deployed = await deploySource(deps, params.id, await admitFiles(body, deps), origin);
       const warnings = await unboundPoolsOf(deps.store, params.id, deployed.version);
       return new Reply(200, deployed, {}, warnings);
     },
@@ -152,7 +152,8 @@ export const versionRoutes = [
     data: VersionView,
     handle: async ({ params: { id, version } }, { store }) => {
       const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
-      return presentVersion(withShare(await requireVersion(store, id, Number(version)), endpoint));
+      const stored = await requireVersion(store, id, Number(version));
+      return presentVersion({ ...withShare(stored, endpoint), ...(await filesWithContents(store, stored)) });
     },
   }),
 
@@ -160,7 +161,7 @@ export const versionRoutes = [
     method: 'GET',
     path: '/api/endpoints/{id}/versions/{version}/diff',
     permission: 'endpoints:read',
-    summary: 'Compare the code and the dependencies of two versions',
+    summary: 'Compare the code, the files and the dependencies of two versions',
     tag,
     params: VersionParams,
     query: DiffQuery,
@@ -173,13 +174,13 @@ export const versionRoutes = [
       return {
         from: from.version,
         to: to.version,
-        diff: await diffOf(threads, ownerOfActor(principal.actor), from, to),
+        diff: await diffOf({ store, threads, owner: ownerOfActor(principal.actor) }, from, to),
       };
     },
   }),
 ];
 
-function withShare<V extends Omit<EndpointVersion, 'code' | 'dependencies'>>(
+function withShare<V extends Omit<EndpointVersion, keyof HandlerSource>>(
   version: V,
   { deployment }: Endpoint,
 ) {
@@ -189,33 +190,4 @@ function withShare<V extends Omit<EndpointVersion, 'code' | 'dependencies'>>(
     actor: version.actor && { ...version.actor },
     deployed_percent: target?.percent ?? 0,
   };
-}
-
-/** The differences of the code, and of the dependencies as JSON, as a patch. Empty where nothing differs. */
-async function diffOf(
-  threads: ApiDependencies['threads'],
-  owner: string,
-  from: EndpointVersion,
-  to: EndpointVersion,
-): Promise<string> {
-  const json = ({ dependencies }: EndpointVersion) => `${JSON.stringify(dependencies, null, 2)}\n`;
-  const patch = async (file: string, before: string, after: string) => {
-    if (before === after) return '';
-    const names = [`version ${from.version}`, `version ${to.version}`] as const;
-    const patch = await threads.run(owner, 'patch', {
-      file,
-      names,
-      before,
-      after,
-      timeoutMs: DIFF_TIMEOUT_MS,
-    });
-    if (patch !== undefined) return patch;
-    throw new AppError(
-      'invalid_input',
-      `The versions ${from.version} and ${to.version} differ too much to be compared; read the code of both.`,
-    );
-  };
-  return (
-    (await patch('handler.rs', from.code, to.code)) + (await patch('dependencies.json', json(from), json(to)))
-  );
 }

@@ -4,10 +4,12 @@ import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import {
   Code,
   DraftDependencies,
+  Entry,
   Id,
   nullable,
   oneOf,
   optional,
+  SourceFiles,
   Sticky,
   Target,
   Timestamp,
@@ -40,7 +42,13 @@ const VERSION = {
 export const VersionSummary = Type.Object(VERSION, { title: 'VersionSummary' });
 
 export const VersionView = Type.Object(
-  { ...VERSION, code: Type.String(), dependencies: Type.Unsafe<Dependencies>(DEPENDENCIES_SCHEMA) },
+  {
+    ...VERSION,
+    code: Type.String(),
+    entry: Entry,
+    files: SourceFiles,
+    dependencies: Type.Unsafe<Dependencies>(DEPENDENCIES_SCHEMA),
+  },
   { title: 'Version' },
 );
 
@@ -72,6 +80,8 @@ export const DeploymentView = Type.Object(
 export const Deploy = Type.Object(
   optional({
     code: Code,
+    entry: nullable(Entry),
+    files: nullable(SourceFiles),
     dependencies: DraftDependencies,
     message: Message,
     percent: Type.Integer({

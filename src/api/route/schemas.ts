@@ -3,6 +3,7 @@ import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typ
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import type { Policies } from '../../model/policies/policies.js';
 import { POLICIES_SCHEMA } from '../../model/policies/schema.js';
+import type { FileContents } from '../../model/source-files.js';
 
 /** A value or null, as a list of types instead of `anyOf`, for short validation messages. */
 export function nullable<T extends TSchema>(schema: T) {
@@ -44,6 +45,40 @@ export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 86
 
 /** The source of a handler. */
 export const Code = nullable(Type.String({ format: 'text', description: 'Handler source code (Rust)' }));
+/** The path of the code among the files of a source. */
+export const Entry = Type.String({
+  format: 'entry-path',
+  description:
+    'The path of the code among the files; `handler.rs` unless given. Diagnostics and panics name it so',
+});
+/** The content of a file. */
+export const FileContentSchema = {
+  type: ['string', 'object'],
+  format: 'text',
+  description: 'Its text, or its bytes',
+  properties: { base64: { type: 'string', format: 'base64' } },
+  required: ['base64'],
+  additionalProperties: false,
+};
+/** The files of a source beside its code, with their contents. */
+export const SourceFiles = Type.Unsafe<FileContents>({
+  type: 'object',
+  description: 'Files beside the code, by their paths: for `mod`, `include_str!` and their like',
+  propertyNames: { type: 'string', format: 'file-path' },
+  additionalProperties: FileContentSchema,
+});
+/** The same in lists, without contents. */
+export const FileDigests = Type.Record(
+  Type.String(),
+  Type.Object(
+    {
+      digest: Type.String({ description: 'sha256, in hex' }),
+      size: Type.Integer({ description: 'Bytes' }),
+    },
+    { title: 'FileDigest' },
+  ),
+  { description: 'SourceFiles beside the code, by their paths' },
+);
 export const DraftDependencies = Type.Unsafe<Dependencies | null>({
   ...DEPENDENCIES_SCHEMA,
   type: ['object', 'null'],

@@ -8,6 +8,8 @@ export interface Contents {
   readonly spec: ArchiveFile | null;
   readonly manifest: ArchiveFile | null;
   readonly handlers: readonly HandlerFile[];
+  /** Files of Rust that are none, by where they are. */
+  readonly otherRust: readonly ArchiveFile[];
   /** Files that look like a document or manifest but have a name that is not read. */
   readonly misnamed: readonly string[];
   readonly warnings: readonly ImportWarning[];
@@ -53,12 +55,13 @@ export function classifyFiles(archive: readonly ArchiveFile[]): Contents {
     (path) => specs.length === 0 || !LIKE_SPEC.test(path) || !path.includes('/'),
   );
   for (const path of mistaken) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
-  const handlers = collectHandlers(files, warnings.add);
+  const { handlers, otherRust } = collectHandlers(files, warnings.add);
   return {
     files: byPath,
     spec: specs[0] ?? null,
     manifest: manifests[0] ?? null,
     handlers,
+    otherRust,
     misnamed,
     warnings: warnings.list(),
   };
@@ -83,7 +86,10 @@ function withoutSingleFolder(files: readonly ArchiveFile[]): readonly ArchiveFil
   return files.map((file) => ({ ...file, path: file.path.slice(prefix.length) }));
 }
 
-function collectHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile[] {
+function collectHandlers(
+  files: readonly ArchiveFile[],
+  warn: Warn,
+): Pick<Contents, 'handlers' | 'otherRust'> {
   const sources = files.filter(({ path }) => path.endsWith(HANDLER_SUFFIX));
   const folders = handlerFolders(sources);
   const handlers = new Map<string, HandlerFile>();
@@ -96,22 +102,16 @@ function collectHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile
       else handlers.set(base, { ...file, base });
     }
   }
-  for (const { path } of sources) {
-    if (folders.includes(folderOf(path))) continue;
-    warn(
-      'files',
-      `${path} is not read: handlers must be in handlers/, in src/ or at the root, or all in one folder.`,
-    );
-  }
-  return [...handlers.values()];
+  const otherRust = sources.filter(({ path }) => !folders.includes(folderOf(path)));
+  return { handlers: [...handlers.values()], otherRust };
 }
 
-/** The known folders; where these have no handlers, the only one that has. */
+/** The known folders; where these have no handlers, the only one that has, besides those in it. */
 function handlerFolders(sources: readonly ArchiveFile[]): readonly string[] {
-  const [folder, ...others] = new Set(sources.map(({ path }) => folderOf(path)));
-  return folder === undefined || others.length > 0 || HANDLER_FOLDERS.includes(folder)
-    ? HANDLER_FOLDERS
-    : [folder];
+  const folders = [...new Set(sources.map(({ path }) => folderOf(path)))];
+  const [folder, ...others] = folders.sort((left, right) => left.length - right.length);
+  const isOnly = folder !== undefined && others.every((other) => other.startsWith(folder));
+  return isOnly && !HANDLER_FOLDERS.includes(folder) ? [folder] : HANDLER_FOLDERS;
 }
 
 /** The folder of a path, with a trailing slash; empty for the root. */

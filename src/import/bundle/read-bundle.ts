@@ -1,6 +1,5 @@
 /** Reads a bundle: a ZIP archive with an OpenAPI document or a manifest with routes, or both, and handlers. */
 import { AppError } from '../../errors.js';
-import type { ImportedHandler } from '../../model/imported-parts.js';
 import type { ValidateMode } from '../../model/policies/validate.js';
 import { endpointOf, type ImportedApi } from '../imported-api.js';
 import type { ImportLimits } from '../limits.js';
@@ -8,11 +7,12 @@ import type { OpenApiDocument } from '../openapi/document.js';
 import { readOpenApi } from '../openapi/read-openapi.js';
 import { Warnings } from '../warnings.js';
 import { type ArchiveFile, openArchive, readText } from './archive.js';
-import { type Contents, classifyFiles, type HandlerFile, MANIFEST_NAMES, SPEC_NAMES } from './contents.js';
+import { type Contents, classifyFiles, MANIFEST_NAMES, SPEC_NAMES } from './contents.js';
 import { bundleError } from './errors.js';
 import { type Manifest, readManifest } from './manifest.js';
 import { assignHandlers } from './match-handlers.js';
 import { planOperations } from './plan-operations.js';
+import { readHandlers } from './read-handlers.js';
 
 const MANIFEST_BYTES = 1024 * 1024;
 /** Title of a bundle without a document and a name. */
@@ -36,9 +36,22 @@ export async function readBundle(
   const planned = planOperations(document, manifest?.routes ?? []);
   if (planned.length > limits.operations) throw tooManyOperations(planned.length, limits.operations);
   const { handlerOf, problems, unused } = assignHandlers(planned, contents.handlers);
-  const sources = await readHandlers(contents.handlers, new Set(handlerOf.values()), limits.codeBytes);
+  const {
+    sources,
+    modules,
+    contents: fileContents,
+  } = await readHandlers(contents, new Set(handlerOf.values()), limits);
+  const isModule = ({ path }: ArchiveFile) => modules.has(path);
   const warnings = new Warnings();
-  warnings.addEach('handlers', unused, ({ path }) => `${path} is the handler of no operation.`);
+  const withoutOperation = unused.filter((file) => !isModule(file));
+  warnings.addEach('handlers', withoutOperation, ({ path }) => `${path} is the handler of no operation.`);
+  const unread = new Warnings();
+  for (const file of contents.otherRust)
+    if (!isModule(file))
+      unread.add(
+        'files',
+        `${file.path} is not read: handlers must be in handlers/, in src/ or at the root, or all in one folder.`,
+      );
   return {
     kind: 'bundle',
     title,
@@ -54,11 +67,13 @@ export async function readBundle(
       ...warnings.list(),
       ...(manifest?.warnings ?? []),
       ...contents.warnings,
+      ...unread.list(),
       ...(document?.warnings ?? []),
     ],
     ...(validation !== 'off' && { validation }),
     document: document?.kept ?? null,
     problems,
+    contents: fileContents,
   };
 }
 
@@ -94,20 +109,6 @@ function titleOf(manifest: Manifest | null, { misnamed }: Contents): string {
     );
   }
   return manifest.name ?? DEFAULT_TITLE;
-}
-
-/** Reads all handlers, so that damaged ones are reported; keeps only those that are used. */
-async function readHandlers(
-  handlers: readonly HandlerFile[],
-  used: ReadonlySet<HandlerFile>,
-  limit: number,
-): Promise<Map<HandlerFile, ImportedHandler>> {
-  const sources = new Map<HandlerFile, ImportedHandler>();
-  for (const handler of handlers) {
-    const code = await readText(handler, limit, 'API_BODY_LIMIT_BYTES');
-    if (used.has(handler)) sources.set(handler, { file: handler.path, code });
-  }
-  return sources;
 }
 
 function tooManyOperations(count: number, limit: number): AppError {

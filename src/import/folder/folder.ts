@@ -1,4 +1,5 @@
 /** A folder of files that describe an installation, as it was read. */
+import type { FileRefs } from '../../model/source-files.js';
 
 /** A value, and where it stands: `edge.yaml:12`. */
 export interface ValueAtLine {
@@ -16,7 +17,34 @@ export interface FolderDocument {
   readonly lists: Readonly<Record<string, readonly ValueAtLine[]>>;
 }
 
+/** The source of a handler, as an endpoint of the document names it. */
+export interface FolderSource {
+  readonly code: string;
+  /** The path of the code. */
+  readonly entry: string;
+  /** The files beside the code: those that it names, and that the endpoint includes; null: none. */
+  readonly files: FileRefs | null;
+  /** What is wrong with the files, each with its place. */
+  readonly problems: readonly string[];
+}
+
 export interface Folder extends FolderDocument {
-  /** Sources of handlers by their paths: those that the document names, and that are there. */
-  readonly sources: ReadonlyMap<string, string>;
+  /** Sources by what names them (`sourceName`): those whose code is there. */
+  readonly sources: ReadonlyMap<string, FolderSource>;
+  /** Contents of the files of sources, by their digests. */
+  readonly contents: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What an endpoint says of its source. */
+export interface NamedSource {
+  /** The path of its code in the folder. */
+  readonly handler: string;
+  /** The folder that paths of the source are relative to, and that it does not leave; empty: the whole folder. */
+  readonly root: string;
+  /** Patterns of further files. */
+  readonly include: readonly string[];
+}
+
+export function sourceName({ handler, root, include }: NamedSource): string {
+  return JSON.stringify([handler, root, include]);
 }

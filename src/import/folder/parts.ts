@@ -1,10 +1,11 @@
 /** A folder in parts that are small enough for messages: receiving one blocks the event loop for a millisecond. */
 import { groupsOf } from '../../util/json-text.js';
-import type { Folder, FolderDocument, ValueAtLine } from './folder.js';
+import type { Folder, FolderDocument, FolderSource, ValueAtLine } from './folder.js';
 
 /** All of them together are the whole. */
 export interface FolderPart extends Partial<Pick<FolderDocument, 'head'>> {
-  readonly sources?: readonly (readonly [path: string, code: string])[];
+  readonly sources?: readonly (readonly [name: string, source: FolderSource])[];
+  readonly contents?: readonly (readonly [digest: string, content: Uint8Array])[];
   readonly members?: MembersPart;
 }
 
@@ -20,21 +21,36 @@ interface MembersPart {
 }
 
 const PART_CHARACTERS = 256 * 1024;
+/** About what a path takes with its digest. */
+const PATH_CHARACTERS = 150;
 
-export function* partsOf({ head, lists, sources }: Folder): Generator<FolderPart> {
+export function* partsOf({ head, lists, sources, contents }: Folder): Generator<FolderPart> {
   yield { head };
   for (const [list, items] of Object.entries(lists))
     for (const members of partsOfMembers(list, [], items)) yield { members };
-  let part: (readonly [string, string])[] = [];
-  let characters = 0;
-  for (const source of sources) {
-    part.push(source);
-    characters += source[1].length;
-    if (characters < PART_CHARACTERS) continue;
+  for (const part of inParts(
+    sources,
+    ({ code, files }) => code.length + PATH_CHARACTERS * Object.keys(files ?? {}).length,
+  ))
     yield { sources: part };
-    [part, characters] = [[], 0];
+  for (const part of inParts(contents, ({ length }) => length)) yield { contents: part };
+}
+
+/** Entries in parts of about equal size. */
+export function* inParts<T>(
+  entries: ReadonlyMap<string, T>,
+  sizeOf: (value: T) => number,
+): Generator<readonly (readonly [string, T])[]> {
+  let part: (readonly [string, T])[] = [];
+  let size = 0;
+  for (const entry of entries) {
+    part.push(entry);
+    size += sizeOf(entry[1]);
+    if (size < PART_CHARACTERS) continue;
+    yield part;
+    [part, size] = [[], 0];
   }
-  if (part.length > 0) yield { sources: part };
+  if (part.length > 0) yield part;
 }
 
 function* partsOfMembers(list: string, path: readonly Key[], value: object): Generator<MembersPart> {
@@ -58,12 +74,14 @@ function isContainer(value: unknown): value is object {
 export class FolderParts {
   #head: FolderDocument['head'] = [];
   readonly #lists: Record<string, ValueAtLine[]> = {};
-  readonly #sources = new Map<string, string>();
+  readonly #sources = new Map<string, FolderSource>();
+  readonly #contents = new Map<string, Uint8Array>();
 
-  add({ head, members, sources }: FolderPart): void {
+  add({ head, members, sources, contents }: FolderPart): void {
     if (head) this.#head = head;
     if (members) this.#addMembers(members);
-    for (const [path, code] of sources ?? []) this.#sources.set(path, code);
+    for (const [name, source] of sources ?? []) this.#sources.set(name, source);
+    for (const [digest, content] of contents ?? []) this.#contents.set(digest, content);
   }
 
   #addMembers({ list, path, members }: MembersPart): void {
@@ -81,6 +99,6 @@ export class FolderParts {
   }
 
   folder(): Folder {
-    return { head: this.#head, lists: this.#lists, sources: this.#sources };
+    return { head: this.#head, lists: this.#lists, sources: this.#sources, contents: this.#contents };
   }
 }

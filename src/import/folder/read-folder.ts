@@ -1,9 +1,13 @@
 /**
  * Reads a folder that describes an installation: a ZIP, or JSON with its files. `edge.yaml` and all `edge/*.yaml` are
- * merged in this order, then the overlay `edge.ENVIRONMENT.yaml`; of other files, only handlers that these name count.
+ * merged in this order, then the overlay `edge.ENVIRONMENT.yaml`; of other files, only those of sources count that these
+ * name.
  */
 import { readFile } from 'node:fs/promises';
 import { AppError, toError } from '../../errors.js';
+import { isBase64 } from '../../model/formats.js';
+import { bytesOf, type FileContent } from '../../model/source-files.js';
+import { isObject } from '../../util/json-object.js';
 import { openArchive } from '../bundle/archive.js';
 import { entryPath } from '../bundle/entry-path.js';
 import type { ImportLimits } from '../limits.js';
@@ -11,6 +15,7 @@ import { parseYaml, YamlError } from '../yaml.js';
 import { folderError } from './errors.js';
 import type { Folder } from './folder.js';
 import { mergedFiles, type ParsedFile } from './merged-files.js';
+import { readSources } from './read-sources.js';
 
 export interface FolderToRead {
   /** Path of the ZIP, or of the JSON. */
@@ -50,31 +55,12 @@ export async function readFolder(
       throw folderError([
         `The folder has ${length} ${name}; at most ${limits.operations} are allowed (IMPORT_OPERATIONS_LIMIT)`,
       ]);
-  const sources = new Map<string, string>();
-  for (const { value } of document.lists['endpoints'] ?? []) {
-    const path = handlerOf(value);
-    if (path !== undefined && files.has(path) && !sources.has(path))
-      sources.set(path, await textOf(files, path, limits.codeBytes));
-  }
-  return { ...document, sources };
-}
-
-/** The path of a handler as the files of a folder have it; as it is given where it cannot be one. */
-export function handlerPath(path: string): string {
-  try {
-    return entryPath(Buffer.from(path)).path;
-  } catch (thrown) {
-    if (thrown instanceof AppError) return path;
-    throw thrown;
-  }
-}
-
-function handlerOf(endpoint: unknown): string | undefined {
-  const handler =
-    typeof endpoint === 'object' && endpoint !== null
-      ? (endpoint as { handler?: unknown }).handler
-      : undefined;
-  return typeof handler === 'string' ? handlerPath(handler) : undefined;
+  const sources = await readSources(document.lists['endpoints'] ?? [], {
+    paths: [...files.keys()],
+    read: async (path) => files.get(path)?.(),
+    readCode: async (path) => (files.has(path) ? textOf(files, path, limits.codeBytes) : undefined),
+  });
+  return { ...document, ...sources };
 }
 
 /** `edge.yaml` first. */
@@ -127,13 +113,18 @@ async function filesOfJson(file: string, limits: ImportLimits): Promise<Readonly
       `The folder has ${files.length} files; at most ${limits.entries} are allowed (BUNDLE_ENTRIES_LIMIT)`,
     ]);
   const read = new Map<string, ReadFile>();
-  for (const [name, text] of files) {
-    if (typeof text !== 'string') throw folderError([`body.files: "${name}" must be a text`]);
+  for (const [name, content] of files) {
+    if (!isContent(content))
+      throw folderError([`body.files: "${name}" must be a text, or {"base64": ...} with its bytes`]);
     const { path } = pathOf(name);
     if (read.has(path)) throw folderError([`body.files: "${path}" occurs twice`]);
-    read.set(path, async () => Buffer.from(text));
+    read.set(path, async () => bytesOf(content));
   }
   return read;
+}
+
+function isContent(value: unknown): value is FileContent {
+  return typeof value === 'string' || (isObject(value) && isBase64(value['base64']));
 }
 
 function filesIn(text: string): [string, unknown][] {
@@ -150,10 +141,7 @@ function filesIn(text: string): [string, unknown][] {
   }
   const files = typeof body === 'object' && body !== null ? (body as { files?: unknown }).files : undefined;
   if (typeof files !== 'object' || files === null || Array.isArray(files))
-    throw new AppError(
-      'invalid_input',
-      'body.files: is required, an object with the texts of files by their paths',
-    );
+    throw new AppError('invalid_input', 'body.files: is required, an object with the files by their paths');
   return Object.entries(files);
 }
 

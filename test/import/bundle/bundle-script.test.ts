@@ -16,6 +16,7 @@ const LIMITS = {
   specBytes: 2 ** 20,
   operations: 100,
   codeBytes: 2 ** 20,
+  sourceFiles: 1_000,
 };
 
 describe('bundle script', () => {

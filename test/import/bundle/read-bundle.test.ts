@@ -7,6 +7,7 @@ import type { ImportedApi } from '../../../src/import/imported-api.js';
 import type { ImportLimits } from '../../../src/import/limits.js';
 import { ZipFolder, zipOf } from '../../support/zip.js';
 import { withTexts } from '../documents/documents.js';
+import { ONE_FILE } from '../../support/one-file.js';
 
 type Files = Record<string, string | Uint8Array>;
 
@@ -16,6 +17,7 @@ const LIMITS: ImportLimits = {
   specBytes: 1_000_000,
   operations: 100,
   codeBytes: 100_000,
+  sourceFiles: 1_000,
 };
 
 /** A document with these operations: `METHOD /path` and operationId. */
@@ -84,7 +86,7 @@ describe('bundle', () => {
       name: 'listPets',
       method: 'GET',
       path: '/pets',
-      handler: { file: 'handlers/list_pets.rs', code: '// list' },
+      handler: { file: 'handlers/list_pets.rs', code: '// list', ...ONE_FILE },
     });
     expect(endpoint?.generatedCode).to.include('handler_loop_result!');
     expect(api).to.deep.include({
@@ -428,14 +430,14 @@ describe('bundle', () => {
           method: 'GET',
           path: '/pets',
           description: null,
-          handler: { file: 'all.rs', code: '// all' },
+          handler: { file: 'all.rs', code: '// all', ...ONE_FILE },
         },
         {
           name: 'GET /pets/{id}',
           method: 'GET',
           path: '/pets/{id}',
           description: null,
-          handler: { file: 'src/one.rs', code: '// one' },
+          handler: { file: 'src/one.rs', code: '// one', ...ONE_FILE },
         },
       ]);
       expect(api.endpoints[1]?.generatedCode).to.include('"id"');

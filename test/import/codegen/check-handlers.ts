@@ -57,7 +57,7 @@ export async function openCompiler(): Promise<CheckHandlers> {
         limits: LIMITS,
         writable: [],
       });
-      const diagnostics = parseRustcOutput(result.stderr, 'main.rs').map((diagnostic) =>
+      const diagnostics = parseRustcOutput(result.stderr, new Set(['main.rs'])).map((diagnostic) =>
         JSON.stringify(diagnostic),
       );
       const failure = result.exitCode === 0 ? [] : [`rustc ${result.outcome} with ${result.exitCode}`];

@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import type { Folder } from '../../../src/import/folder/folder.js';
 import { FolderParts, partsOf } from '../../../src/import/folder/parts.js';
 
+const FILE = { digest: 'd', size: 1 };
+
 describe('a folder in parts', () => {
   /** As messages of processes are. */
   const sent = <T>(value: T): T => deserialize(serialize(value)) as T;
@@ -14,12 +16,15 @@ describe('a folder in parts', () => {
     for (const part of partsOf(folder)) parts.add(sent(part));
     return parts.folder();
   };
-  const folderOf = (endpoints: readonly unknown[], sources: readonly (readonly [string, string])[] = []) => ({
+  const folderOf = (endpoints: readonly unknown[], codes: readonly (readonly [string, string])[] = []) => ({
     head: [{ name: 'stack', value: 'shop', place: 'edge.yaml:1' }],
     lists: {
       endpoints: endpoints.map((value, at) => ({ value, place: `edge.yaml:${at}`, members: { a: 'x' } })),
     },
-    sources: new Map(sources),
+    sources: new Map(
+      codes.map(([entry, code]) => [entry, { code, entry, files: { 'a.txt': FILE }, problems: [] }]),
+    ),
+    contents: new Map(codes.map(([, code]) => [FILE.digest, Buffer.from(code)])),
   });
 
   it('is put together again, with what is no JSON, and objects that are larger than a part', () => {

@@ -19,6 +19,7 @@ const LIMITS: ImportLimits = {
   specBytes: 32 * MIB,
   operations: 5_000,
   codeBytes: 16 * MIB,
+  sourceFiles: 1_000,
 };
 
 const READ_BUNDLE = new URL('../../../src/import/bundle/read-bundle.js', import.meta.url).href;

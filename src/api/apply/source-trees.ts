@@ -1,0 +1,116 @@
+/**
+ * Places the sources of an export in its folder: those of several files, whose paths are relative to one folder. Sources
+ * that can be beside each other share one, and the files that they have in common.
+ */
+
+import { type NamedFiles, namedFiles, type SourceWithContents } from '../../model/named-files.js';
+import { type FileRefs, pathClash } from '../../model/source-files.js';
+import { readSourceFiles } from '../../store/source-files.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+
+/** What is known of sources besides. */
+export interface SourceReader {
+  /** The contents of the files of one. */
+  contentsOf(files: FileRefs | null): Promise<ReadonlyMap<string, Uint8Array>>;
+  /** What one names. */
+  named(source: SourceWithContents): Promise<NamedFiles>;
+}
+
+/** Sources with more characters than this are looked through in a thread. */
+const LONG = 32 * 1024;
+
+export function sourceReader(
+  { store, threads }: Pick<ApiDependencies, 'store' | 'threads'>,
+  owner: string,
+): SourceReader {
+  return {
+    contentsOf: (files) => readSourceFiles(store, files),
+    named: (source) => {
+      const sizes = [...source.contents.values()].map(({ length }) => length);
+      const isLong = sizes.reduce((sum, size) => sum + size, source.code.length) > LONG;
+      return isLong ? threads.run(owner, 'namedFiles', source) : namedFiles(source);
+    },
+  };
+}
+
+/** Where a source is, as `edge.yaml` says it. */
+export interface PlacedSource {
+  readonly handler: string;
+  /** Empty: the folder of the export. */
+  readonly root: string;
+  /** Files that the code does not name. */
+  readonly include: readonly string[];
+}
+
+/** A folder with sources. */
+interface Tree {
+  readonly root: string;
+  readonly files: Map<string, string | Uint8Array>;
+  /** What sources would find if it were there, and that is not theirs. */
+  readonly absent: Set<string>;
+}
+
+export class SourceTrees {
+  readonly #trees: Tree[];
+
+  /**
+   * @param used paths in the folder of the export that have other files
+   * @param named what a source names
+   */
+  constructor(
+    used: Iterable<string>,
+    private readonly sources: Pick<SourceReader, 'named'>,
+  ) {
+    const files = new Map([...used].map((path) => [path, OTHER]));
+    this.#trees = [{ root: '', files, absent: new Set() }];
+  }
+
+  async place(source: SourceWithContents): Promise<PlacedSource> {
+    const { code, entry, contents } = source;
+    const { found, absent } = await this.sources.named(source);
+    const files = new Map<string, string | Uint8Array>([[entry, code], ...contents]);
+    const tree = this.#trees.find((one) => canHave(one, files, absent, contents.size === 0)) ?? this.#added();
+    for (const [path, content] of files) tree.files.set(path, content);
+    for (const path of absent) tree.absent.add(path);
+    const within = tree.root === '' ? '' : `${tree.root}/`;
+    return {
+      handler: within + entry,
+      root: tree.root,
+      include: [...contents.keys()].filter((path) => !found.has(path)),
+    };
+  }
+
+  /** All files of the sources that were placed, by their paths. */
+  *files(): Generator<readonly [string, string | Uint8Array]> {
+    for (const { root, files } of this.#trees)
+      for (const [path, content] of files)
+        if (content !== OTHER) yield [root === '' ? path : `${root}/${path}`, content];
+  }
+
+  #added(): Tree {
+    const tree = { root: `sources-${this.#trees.length + 1}`, files: new Map(), absent: new Set<string>() };
+    this.#trees.push(tree);
+    return tree;
+  }
+}
+
+/** The content of files that are of no source. */
+const OTHER = Buffer.alloc(0);
+
+/** @param isOneFile whether only a root of its own says what its path is relative to */
+function canHave(
+  { root, files, absent }: Tree,
+  added: ReadonlyMap<string, string | Uint8Array>,
+  addedAbsent: ReadonlySet<string>,
+  isOneFile: boolean,
+): boolean {
+  if (isOneFile && root === '') return false;
+  for (const [path, content] of added) {
+    if (absent.has(path)) return false;
+    const known = files.get(path);
+    if (known !== undefined && (known === OTHER || !Buffer.from(known).equals(Buffer.from(content))))
+      return false;
+  }
+  if ([...addedAbsent].some((path) => files.has(path))) return false;
+  return pathClash([...new Set([...files.keys(), ...added.keys()])]) === undefined;
+}

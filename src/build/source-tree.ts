@@ -1,0 +1,34 @@
+/** The files of one handler, as rustc gets them. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DEFAULT_ENTRY, isRust } from '../model/source-files.js';
+
+export interface SourceTree {
+  readonly code: string;
+  /** The path of the code; null: `handler.rs`. */
+  readonly entry: string | null;
+  /** The contents of the files beside it, by their paths: relative, and within their folder. */
+  readonly contents: ReadonlyMap<string, Buffer>;
+}
+
+/** The path of the code, which is also its name in diagnostics and panics. */
+export function entryOf({ entry }: SourceTree): string {
+  return entry ?? DEFAULT_ENTRY;
+}
+
+/** Writes all files below a new folder. Whoever may enter the folder above can read them. */
+export async function writeTree(folder: string, source: SourceTree): Promise<void> {
+  for (const [path, content] of [[entryOf(source), source.code] as const, ...source.contents]) {
+    const file = join(folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
+}
+
+/** Whether one of its files of Rust has text that matches. */
+export function hasRust({ code, contents }: SourceTree, pattern: RegExp): boolean {
+  return (
+    pattern.test(code) ||
+    [...contents].some(([path, content]) => isRust(path) && pattern.test(content.toString()))
+  );
+}

@@ -1,0 +1,61 @@
+/** Reads the handlers of a bundle, with the files beside them that they name: modules, templates and their like. */
+import type { ImportedHandler } from '../../model/imported-parts.js';
+import { fileRefs, isRust, normalEntry } from '../../model/source-files.js';
+import { findFiles } from '../../model/source-finder.js';
+import type { ImportLimits } from '../limits.js';
+import { type ArchiveFile, readText } from './archive.js';
+import type { Contents, HandlerFile } from './contents.js';
+import { bundleError } from './errors.js';
+
+export interface ReadHandlers {
+  readonly sources: ReadonlyMap<HandlerFile, ImportedHandler>;
+  /** Paths of files of Rust that handlers have beside their code. */
+  readonly modules: ReadonlySet<string>;
+  /** Contents of files of handlers, by their digests. */
+  readonly contents: ReadonlyMap<string, Uint8Array>;
+}
+
+/**
+ * Reads all handlers, so that damaged ones are reported; keeps only those that are used.
+ * @throws AppError invalid_bundle, body_too_large
+ */
+export async function readHandlers(
+  { handlers, files }: Pick<Contents, 'handlers' | 'files'>,
+  used: ReadonlySet<HandlerFile>,
+  limits: Pick<ImportLimits, 'codeBytes' | 'sourceFiles'>,
+): Promise<ReadHandlers> {
+  const sources = new Map<HandlerFile, ImportedHandler>();
+  const modules = new Set<string>();
+  const contents = new Map<string, Uint8Array>();
+  const read = async (path: string) => files.get(path)?.read();
+  for (const handler of handlers) {
+    const code = await readText(handler, limits.codeBytes, 'API_BODY_LIMIT_BYTES');
+    if (!used.has(handler)) continue;
+    const { path } = handler;
+    const found = await findFiles(path, code, read);
+    if (found.problems.length > 0) throw bundleError(found.problems.join('\n'));
+    requireWithin(handler, [...found.files.values()], code, limits);
+    for (const file of found.files.keys()) if (isRust(file)) modules.add(file);
+    const refs = fileRefs(found.files, contents);
+    const entry = refs === null ? null : normalEntry(path);
+    sources.set(handler, { file: path, code, entry, files: refs });
+  }
+  return { sources, modules, contents };
+}
+
+function requireWithin(
+  { path }: ArchiveFile,
+  files: readonly Buffer[],
+  code: string,
+  { codeBytes, sourceFiles }: Pick<ImportLimits, 'codeBytes' | 'sourceFiles'>,
+): void {
+  if (files.length > sourceFiles)
+    throw bundleError(
+      `${path} has ${files.length} files; at most ${sourceFiles} are allowed (SOURCE_FILES_LIMIT).`,
+    );
+  const bytes = files.reduce((sum, { length }) => sum + length, Buffer.byteLength(code));
+  if (bytes > codeBytes)
+    throw bundleError(
+      `${path} has ${bytes} bytes with its files; at most ${codeBytes} are allowed (API_BODY_LIMIT_BYTES).`,
+    );
+}

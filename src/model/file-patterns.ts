@@ -1,0 +1,58 @@
+/**
+ * Patterns of paths: `*` is any part of a name, `**` any folders. (Node 20 has no `path.matchesGlob`.) The command line
+ * has a copy of this file, which therefore imports nothing.
+ */
+
+/** Whether a path matches; both with `/` between folders. A pattern that is a folder matches all that is in it. */
+export function matchesPattern(path: string, pattern: string): boolean {
+  const names = pattern.replace(/\/+$/, '').split('/');
+  return matchesNames(path.split('/'), 0, names, 0);
+}
+
+function matchesNames(
+  path: readonly string[],
+  at: number,
+  pattern: readonly string[],
+  from: number,
+): boolean {
+  if (from === pattern.length) return true;
+  if (pattern[from] === '**') {
+    // A pattern has few names: `filePatternProblem` limits them.
+    for (let next = at; next < path.length; next++)
+      if (matchesNames(path, next, pattern, from + 1)) return true;
+    return from + 1 === pattern.length;
+  }
+  const name = path[at];
+  return (
+    name !== undefined &&
+    matchesName(name, pattern[from] ?? '') &&
+    matchesNames(path, at + 1, pattern, from + 1)
+  );
+}
+
+/** With the least that each `*` can be: it is never wrong to leave more for what comes later. */
+function matchesName(name: string, pattern: string): boolean {
+  const [first = '', ...others] = pattern.split('*');
+  if (others.length === 0) return name === pattern;
+  const last = others.pop() ?? '';
+  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
+    return false;
+  let at = first.length;
+  for (const part of others) {
+    const found = name.indexOf(part, at);
+    if (found === -1 || found + part.length > name.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+/** What is wrong with a pattern; undefined: nothing. */
+export function filePatternProblem(pattern: string): string | undefined {
+  const names = pattern.replace(/\/+$/, '').split('/');
+  if (pattern.startsWith('/') || names.includes('..'))
+    return 'must be a path within the folder of the project';
+  if (pattern.includes('\\')) return 'must have "/" between folders, not "\\"';
+  if (names.some((name) => name === '' || name === '.')) return 'must not have an empty name, nor "."';
+  if (names.filter((name) => name === '**').length > 2) return 'must have "**" twice at most';
+  return undefined;
+}

@@ -1,0 +1,138 @@
+/**
+ * A handler's source is a tree of files: the code, which is the entry, and files beside it. What their paths may be, how
+ * they are told apart, and how they travel in JSON.
+ */
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { AppError } from '../errors.js';
+import type { Dependencies } from './crates.js';
+
+/** The path of the code, unless the source says another. */
+export const DEFAULT_ENTRY = 'handler.rs';
+
+/** A file by its content. */
+export interface FileRef {
+  /** sha256, in hex. */
+  readonly digest: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** The files of a source beside its code, by their paths. */
+export type FileRefs = Readonly<Record<string, FileRef>>;
+
+/** What a handler is compiled of. */
+export interface HandlerSource {
+  readonly code: string;
+  readonly dependencies: Dependencies;
+  /** The path of the code; null: `handler.rs`. */
+  readonly entry: string | null;
+  /** Null: none. */
+  readonly files: FileRefs | null;
+}
+
+/** A file as JSON has it: its text, or its bytes in base64. */
+export type FileContent = string | { readonly base64: string };
+
+/** Files as JSON has them, by their paths. */
+export type FileContents = Readonly<Record<string, FileContent>>;
+
+const MAX_PATH_BYTES = 1_024;
+const MAX_NAME_BYTES = 255;
+const UNPRINTABLE = /[\p{Control}\p{Surrogate}]/u;
+
+/** What is wrong with the path of a file; undefined: nothing. */
+export function filePathProblem(path: string): string | undefined {
+  if (path === '') return 'must not be empty';
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `must have at most ${MAX_PATH_BYTES} bytes`;
+  if (UNPRINTABLE.test(path)) return 'must not have control characters, nor lone surrogates';
+  if (path.includes('\\')) return 'must have "/" between folders, not "\\"';
+  if (path.startsWith('/')) return 'must be relative to the folder of the handler';
+  const names = path.split('/');
+  if (names.includes('..')) return 'must not leave the folder: it has ".."';
+  if (names.some((name) => name === '' || name === '.')) return 'must not have an empty name, nor "."';
+  if (names.some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES))
+    return `must not have a name of more than ${MAX_NAME_BYTES} bytes`;
+  return undefined;
+}
+
+/** What is wrong with the path of the code; undefined: nothing. */
+export function entryProblem(entry: string): string | undefined {
+  return filePathProblem(entry) ?? (entry.endsWith('.rs') ? undefined : 'must end with ".rs"');
+}
+
+/**
+ * What is wrong with files together, as a file system sees them that ignores case; undefined: nothing.
+ * @param paths of the files, and of the code
+ */
+export function pathClash(paths: readonly string[]): string | undefined {
+  const files = new Map<string, string>();
+  const folders = new Map<string, string>();
+  for (const path of paths) {
+    const key = foldedCase(path);
+    const twin = files.get(key);
+    if (twin !== undefined) return `"${twin}" and "${path}" are the same file where case does not count`;
+    files.set(key, path);
+    for (let at = key.indexOf('/'); at !== -1; at = key.indexOf('/', at + 1))
+      folders.set(key.slice(0, at), path);
+  }
+  for (const [key, path] of files) {
+    const below = folders.get(key);
+    if (below !== undefined) return `"${path}" is a file, and the folder of "${below}"`;
+  }
+  return undefined;
+}
+
+/** The same source. @throws AppError invalid_input when the code cannot be beside its files */
+export function requireSource<S extends Pick<HandlerSource, 'entry' | 'files'>>(source: S): S {
+  const { entry, files } = source;
+  const problem = files === null ? undefined : pathClash([entry ?? DEFAULT_ENTRY, ...Object.keys(files)]);
+  if (problem === undefined) return source;
+  throw new AppError('invalid_input', `body.files: ${problem}`);
+}
+
+function foldedCase(path: string): string {
+  return path.normalize('NFC').toLowerCase();
+}
+
+/** What is wrong with the content of a file; undefined: nothing. */
+export function contentProblem(path: string, bytes: Buffer): string | undefined {
+  return isRust(path) && !isUtf8(bytes) ? 'must be UTF-8, as all Rust is: save it so' : undefined;
+}
+
+/** The bytes of a file. */
+export function bytesOf(content: FileContent): Buffer {
+  return typeof content === 'string' ? Buffer.from(content) : Buffer.from(content.base64, 'base64');
+}
+
+/** A file as JSON has it. */
+export function contentOf(bytes: Buffer): FileContent {
+  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : { base64: bytes.toString('base64') };
+}
+
+/**
+ * The files of a source, as equal sources have them: null for none, in the order of their paths.
+ * @param contents gets their contents, by their digests
+ */
+export function fileRefs(
+  files: ReadonlyMap<string, Uint8Array>,
+  contents: Map<string, Uint8Array>,
+): FileRefs | null {
+  if (files.size === 0) return null;
+  const refs = [...files].map(([path, content]): [string, FileRef] => {
+    const digest = createHash('sha256').update(content).digest('hex');
+    contents.set(digest, content);
+    return [path, { digest, size: content.length }];
+  });
+  return Object.fromEntries(refs.sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** The one form of the path of the code. */
+export function normalEntry(entry: string | null | undefined): string | null {
+  return entry === DEFAULT_ENTRY ? null : (entry ?? null);
+}
+
+/** Whether a file is Rust, as far as its name says. */
+export function isRust(path: string): boolean {
+  return path.endsWith('.rs');
+}

@@ -1,0 +1,171 @@
+/** Which files belong to a handler: what rustc would read of a folder. */
+import { expect } from 'chai';
+import { filePatternProblem, matchesPattern } from '../../src/model/file-patterns.js';
+import { findFiles } from '../../src/model/source-finder.js';
+
+/** @param folder texts or bytes by path, the entry among them */
+async function found(entry: string, folder: Readonly<Record<string, string | Buffer>>) {
+  const code = folder[entry];
+  const read = async (path: string) => {
+    const content = folder[path];
+    return content === undefined ? undefined : Buffer.from(content);
+  };
+  const { files, problems } = await findFiles(entry, String(code), read);
+  return { files: [...files.keys()].sort(), problems };
+}
+
+const paths = async (entry: string, folder: Readonly<Record<string, string | Buffer>>) => {
+  const { files, problems } = await found(entry, folder);
+  expect(problems).to.deep.equal([]);
+  return files;
+};
+
+describe('the files of a handler', () => {
+  it('finds modules beside the code and below it, and those that they name', async () => {
+    const files = await paths('src/hello.rs', {
+      'src/hello.rs': 'mod common;\npub(crate) mod db;',
+      'src/common.rs': 'mod text;',
+      'src/common/text.rs': '',
+      'src/db/mod.rs': 'mod rows;',
+      'src/db/rows.rs': '',
+      'src/unused.rs': '',
+    });
+    expect(files).to.deep.equal(['src/common.rs', 'src/common/text.rs', 'src/db/mod.rs', 'src/db/rows.rs']);
+  });
+
+  it('finds modules of modules that are written as blocks', async () => {
+    const files = await paths('main.rs', {
+      'main.rs': 'mod a { mod b; #[path = "x"] mod c { mod d; } }\nmod own;',
+      'a/b.rs': '',
+      'a/x/d.rs': '',
+      'own.rs': 'mod e { mod f; }',
+      'own/e/f.rs': '',
+    });
+    expect(files).to.deep.equal(['a/b.rs', 'a/x/d.rs', 'own.rs', 'own/e/f.rs']);
+  });
+
+  it('finds files that the attribute path names, whose modules are beside them', async () => {
+    const files = await paths('src/main.rs', {
+      'src/main.rs': '#[allow(dead_code)]\n#[path = "../shared/db.rs"]\npub mod db;\nmod r#type;',
+      'shared/db.rs': 'mod rows;',
+      'shared/rows.rs': '',
+      'src/type.rs': '',
+    });
+    expect(files).to.deep.equal(['shared/db.rs', 'shared/rows.rs', 'src/type.rs']);
+  });
+
+  it('finds what is included, relative to the file that includes it', async () => {
+    const files = await paths('src/main.rs', {
+      'src/main.rs': `
+        const PAGE: &str = include_str!("../page.html");
+        const LOGO: &[u8] = std::include_bytes!["logo.png",];
+        fn f() { println!("{}", include_str!(r"raw.txt")); include!("parts/body.rs"); }`,
+      'page.html': '',
+      'src/logo.png': Buffer.from([0xff]),
+      'src/raw.txt': '',
+      'src/parts/body.rs': 'include_str!("more.txt")',
+      'src/parts/more.txt': '',
+    });
+    expect(files).to.deep.equal([
+      ...['page.html', 'src/logo.png', 'src/parts/body.rs', 'src/parts/more.txt', 'src/raw.txt'],
+    ]);
+  });
+
+  it('reads no names in comments, texts and names of other things', async () => {
+    const files = await paths('main.rs', {
+      'main.rs': [
+        '// mod a;',
+        '/* mod b; /* mod c; */ mod d; */',
+        'const T: &str = "mod e; include_str!(\\"f\\")";',
+        'const R: &str = r#"mod g;" "#;',
+        "const C: char = '\"'; // mod h;",
+        "fn f<'a>(modest: &'a str) { let x = '\\''; }",
+        'fn include_str() {}',
+      ].join('\n'),
+      ...Object.fromEntries([...'abcdefgh'].map((name) => [`${name}.rs`, ''])),
+    });
+    expect(files).to.deep.equal([]);
+  });
+
+  it('takes what cfg and macros name when it is there, and misses nothing else', async () => {
+    const code = [
+      '#[cfg(test)] mod tests;',
+      '#[cfg_attr(windows, path = "win.rs")] mod os;',
+      'macro_rules! make { ($name:ident) => { mod made; } }',
+      '#[cfg(test)] fn f() { include_str!("../../outside.txt"); }',
+    ].join('\n');
+    expect(await paths('main.rs', { 'main.rs': code })).to.deep.equal([]);
+    expect(await paths('main.rs', { 'main.rs': code, 'tests.rs': '', 'made.rs': '' })).to.deep.equal([
+      ...['made.rs', 'tests.rs'],
+    ]);
+  });
+
+  it('says with its line what a module names and is not there', async () => {
+    const { problems } = await found('src/main.rs', {
+      'src/main.rs': '\nmod common;\n',
+      'src/common.rs': '// a\n/* b\n*/ #[path = "missing.rs"] mod other;',
+    });
+    expect(problems).to.deep.equal(['src/common.rs:3: `mod other`: there is no src/missing.rs']);
+    const { problems: both } = await found('src/main.rs', { 'src/main.rs': '\n\nmod common;' });
+    expect(both).to.deep.equal([
+      'src/main.rs:3: `mod common`: there is no src/common.rs, and no src/common/mod.rs',
+    ]);
+  });
+
+  it('says with its line what leaves the folder of the project', async () => {
+    const { problems } = await found('src/main.rs', {
+      'src/main.rs': 'const A: &str = include_str!("../../secret");\n#[path = "/etc/x.rs"] mod x;',
+    });
+    expect(problems).to.deep.equal([
+      'src/main.rs:1: `include_str!("../../secret")`: ../secret is outside of the folder of the project',
+      'src/main.rs:2: `mod x`: /etc/x.rs is outside of the folder of the project',
+    ]);
+  });
+
+  it('says which modules are a circle, and which are not UTF-8', async () => {
+    const { problems } = await found('a.rs', {
+      'a.rs': 'mod b;\nmod bytes;',
+      'b.rs': '#[path = "a.rs"] mod again;',
+      'bytes.rs': Buffer.from([0xff]),
+    });
+    expect(problems).to.deep.equal([
+      'b.rs:1: `mod again`: modules in a circle: a.rs -> b.rs -> a.rs',
+      'a.rs:2: `mod bytes`: bytes.rs is not UTF-8, as all Rust is: save it so',
+    ]);
+  });
+
+  it('looks through a large file in little time, and through one without an end of its comment', async () => {
+    const code = `${'fn f() { let x = "text"; }\n'.repeat(100_000)}mod a;`;
+    expect(await paths('main.rs', { 'main.rs': code, 'a.rs': '/* '.repeat(100_000) })).to.deep.equal([
+      'a.rs',
+    ]);
+  });
+});
+
+describe('patterns of paths', () => {
+  const cases: readonly (readonly [
+    pattern: string,
+    matching: readonly string[],
+    others: readonly string[],
+  ])[] = [
+    ['page.html', ['page.html'], ['a/page.html', 'page.htm']],
+    ['*.sql', ['a.sql', '.sql'], ['a/b.sql', 'a.sqlx']],
+    ['sql/**/*.sql', ['sql/a.sql', 'sql/a/b/c.sql'], ['a.sql', 'sql/a.txt']],
+    ['templates', ['templates/a', 'templates/a/b'], ['template/a']],
+    ['templates/', ['templates/a'], ['templates2/a']],
+    ['**', ['a', 'a/b'], []],
+    ['a*b*c', ['abc', 'aXbXc', 'abbc'], ['ac', 'abcd']],
+  ];
+  for (const [pattern, matching, others] of cases)
+    it(`the pattern ${pattern} of an include matches ${matching.join(', ')}`, () => {
+      for (const path of matching) expect(matchesPattern(path, pattern), path).to.equal(true);
+      for (const path of others) expect(matchesPattern(path, pattern), path).to.equal(false);
+    });
+
+  it('refuses patterns of an include that leave the folder, or have many parts', () => {
+    for (const pattern of ['/a', '../a', 'a/../b', 'a//b', './a', 'a\\b', '**/**/**/a'])
+      expect(filePatternProblem(pattern), pattern).to.be.a('string');
+    for (const pattern of ['a', 'a/', '**/*.sql', 'a/**'])
+      expect(filePatternProblem(pattern)).to.equal(undefined);
+  });
+});

@@ -1,0 +1,144 @@
+/** Eight handlers that share files, from a folder: `edge deploy`, `edge dev`, `edge apply` and `edge export`. */
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { type EdgeOptions, edge, startEdge } from '../../support/edge.js';
+import { eventually } from '../../support/eventually.js';
+import { type Stack, startStack } from '../../support/processes.js';
+import { answerOf, BESIDE, helloOf } from '../../support/source-folders.js';
+import { type TempDir, tempDir } from '../../support/temp.js';
+
+const NAMES = Array.from({ length: 8 }, (_, number) => `e${number}`);
+const HOST = 'files.test';
+const DEV_HOST = 'files-dev.localhost';
+
+describe('sources of several files from a folder', function () {
+  this.timeout(600_000);
+  let stack: Stack;
+  let folder: TempDir;
+  let env: Record<string, string>;
+  const project = () => join(folder.path, 'project');
+
+  const write = async (path: string, content: string | Buffer, root = project()) => {
+    const file = join(root, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+  };
+  const run = (args: string[], options: EdgeOptions = {}) => edge(args, { cwd: project(), env, ...options });
+  const succeeds = async (args: string[], options?: EdgeOptions) => {
+    const result = await run(args, options);
+    expect(result.code, `edge ${args.join(' ')}: ${result.stderr}`).to.equal(0);
+    return result;
+  };
+  const ask = async (name: string, host = HOST) =>
+    String((await stack.gateway.get(`/${name}`, { headers: { host } })).body).trim();
+  const edgeFile = (more: Readonly<Record<string, object>> = {}) =>
+    JSON.stringify({
+      stack: 'files',
+      domains: [{ host: HOST }],
+      endpoints: NAMES.map((name) => {
+        const handler = `src/${name}.rs`;
+        return { host: HOST, method: 'GET', route: `/${name}`, handler, ...more[name] };
+      }),
+    });
+
+  before(async () => {
+    stack = await startStack();
+    folder = await tempDir('sources');
+    env = { XDG_CONFIG_HOME: join(folder.path, 'config'), EDGE_URL: stack.apiUrl };
+    await write('edge.yaml', edgeFile());
+    for (const [path, content] of Object.entries(BESIDE))
+      await write(path, typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'));
+    for (const name of NAMES) await write(`src/${name}.rs`, helloOf(name));
+    await write('src/e0.rs', `mod own;\n${helloOf('e0').replace('"e0"', 'own::NAME')}`);
+    await write('src/own.rs', 'pub const NAME: &str = "e0";\n');
+  });
+  after(async () => {
+    await stack?.close();
+    await folder?.remove();
+  });
+
+  it('edge deploy sends the files of each handler, and the API has them', async () => {
+    await succeeds(['deploy']);
+    for (const name of NAMES) expect(await ask(name)).to.equal(answerOf(name));
+    const { stdout } = await succeeds(['endpoint', 'show', `GET ${HOST}/e0`, '--json']);
+    expect(Object.keys((JSON.parse(stdout) as { files: object }).files)).to.deep.equal(
+      [...Object.keys(BESIDE), 'src/own.rs'].sort(),
+    );
+  });
+
+  it('edge diff finds nothing after a deploy, and edge export writes a folder that changes nothing', async () => {
+    await succeeds(['diff', '--exit-code']);
+    const exported = join(folder.path, 'exported');
+    await succeeds(['export', '--stack', 'files', '-o', exported]);
+    await succeeds(['diff', '--exit-code'], { cwd: exported });
+  });
+
+  it('edge dev deploys exactly the handlers that have the file that was saved', async () => {
+    const dev = startEdge(['dev', '--domain', DEV_HOST, '--no-logs'], { env, cwd: project() });
+    try {
+      const live = () => dev.stdout().match(/^live GET \S+/gm) ?? [];
+      const becomesLive = (count: number) =>
+        eventually(() => expect(live(), dev.stderr()).to.have.length(count));
+      await becomesLive(8);
+      await dev.says('Watching');
+      await write('src/own.rs', 'pub const NAME: &str = "own";\n');
+      await becomesLive(9);
+      expect(live()[8]).to.match(/\/e0$/);
+      expect(await ask('e0', DEV_HOST)).to.equal(answerOf('own'));
+      await write('page.html', '<b>\n');
+      await becomesLive(17);
+      for (const name of NAMES.slice(1))
+        expect(await ask(name, DEV_HOST)).to.equal(answerOf(name).replace('<p>', '<b>'));
+      // A mistake in a file of all is shown there.
+      await write('src/common/words.rs', "\npub fn name() -> &'static str { 1 }\n");
+      await dev.says(/error\[E0308\][\s\S]*--> src\/common\/words\.rs:2:/);
+      await write('src/common/words.rs', String(BESIDE['src/common/words.rs']));
+      // What is named and not there yet is said with its line, and taken when it is.
+      await write('src/e0.rs', helloOf('e0').replace('mod common;', 'mod common;\nmod later;'));
+      await dev.says('src/e0.rs:3: `mod later`: there is no src/later.rs, and no src/later/mod.rs');
+      await write('src/later/mod.rs', '');
+      await eventually(async () =>
+        expect(await ask('e0', DEV_HOST)).to.equal(answerOf('e0').replace('<p>', '<b>')),
+      );
+    } finally {
+      await dev.end();
+    }
+  });
+
+  it('edge deploy and edge apply refuse files outside of the folder, and say where they are named', async () => {
+    await writeFile(join(folder.path, 'secret.txt'), 'secret');
+    await write('src/e1.rs', `const SECRET: &str = include_str!("../../secret.txt");\n${helloOf('e1')}`);
+    const outside =
+      /src\/e1\.rs:1: `include_str!\("\.\.\/\.\.\/secret\.txt"\)`: \.\.\/secret\.txt is outside of the folder/;
+    expect((await run(['deploy', 'src/e1.rs'])).stderr).to.match(outside);
+    expect((await run(['apply', '--yes'])).stderr).to.match(outside);
+    await write('src/e1.rs', `const SECRET: &str = include_str!("link.txt");\n${helloOf('e1')}`);
+    await symlink(join(folder.path, 'secret.txt'), join(project(), 'src/link.txt'));
+    const link = /src\/link\.txt cannot be read: it is outside of the folder, or a link that leads out of it/;
+    expect((await run(['deploy', 'src/e1.rs'])).stderr).to.match(link);
+    expect((await run(['apply', '--yes'])).stderr).to.match(link);
+    await rm(join(project(), 'src/link.txt'));
+    await write('src/e1.rs', helloOf('e1'));
+  });
+
+  it('edge apply takes what handlers include by a pattern, and a root of their own', async () => {
+    await write(
+      'services/orders/src/main.rs',
+      helloOf('orders').replace('"orders"', 'include_str!(concat!("../sql/", "a.sql")).trim()'),
+    );
+    for (const [path, content] of Object.entries(BESIDE))
+      await write(
+        `services/orders/${path}`,
+        typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'),
+      );
+    await write('services/orders/sql/a.sql', 'SELECT 1\n');
+    const orders = { handler: 'services/orders/src/main.rs', root: 'services/orders', include: ['sql/**'] };
+    await write('edge.yaml', edgeFile({ e2: orders }));
+    await succeeds(['apply', '--yes']);
+    expect(await ask('e2')).to.equal(answerOf('SELECT 1'));
+    await succeeds(['deploy', 'services/orders/src/main.rs']);
+    expect(await ask('e2')).to.equal(answerOf('SELECT 1'));
+    await succeeds(['diff', '--exit-code']);
+  });
+});
