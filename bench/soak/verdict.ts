@@ -56,6 +56,8 @@ export function memoryTrends(
 const HISTORY = [
   ...['builds', 'artifacts', 'imports', 'import_handlers', 'endpoint_versions', 'deployments'],
   ...['logs', 'log_writers', 'figures'],
+  // As long as the log: a row for each endpoint that the soak deletes.
+  'former_endpoints',
   // For so many days (AUDIT_RETENTION_DAYS): a row for each change that the soak makes.
   'audit',
 ];

@@ -30,7 +30,7 @@ export async function deployHandler(
     } catch (thrown) {
       // The build waits on; nothing but another request deploys what it makes.
       if (!isStillPreparing(thrown))
-        throw thrown instanceof CliError ? aboutFile(notDeployed(thrown), endpoint.shown) : thrown;
+        throw thrown instanceof CliError ? aboutFiles(notDeployed(thrown), endpoint, source) : thrown;
     }
 }
 
@@ -43,12 +43,20 @@ function notDeployed(error: CliError): CliError {
   return new CliError(error.message, { ...error.facts, hint }, error.exitCode);
 }
 
-/** rustc sees a handler of one file as `handler.rs`. */
-function aboutFile(error: CliError, shown: string): CliError {
+/** rustc sees a handler of one file as `handler.rs`, and files of others below their root. */
+function aboutFiles(error: CliError, { shown, root }: ProjectEndpoint, { entry, files }: Source): CliError {
   const { diagnostics } = error.facts;
   if (!diagnostics) return error;
-  const facts = { ...error.facts, diagnostics: inFile(diagnostics, shown) };
-  return new CliError(namingFile(error.message, shown), facts, error.exitCode);
+  const known = new Set([entry ?? '', ...Object.keys(files ?? {})]);
+  const named = (text: string) => {
+    if (entry === null) return namingFile(text, shown);
+    if (root === '') return text;
+    return text.replace(/(^|[\s`(])([^\s`(]+)(?=:\d+)/gm, (whole, before: string, path: string) =>
+      known.has(path) ? `${before}${root}/${path}` : whole,
+    );
+  };
+  const shownAs = diagnostics.map((one) => ({ ...one, rendered: named(one.rendered) }));
+  return new CliError(named(error.message), { ...error.facts, diagnostics: shownAs }, error.exitCode);
 }
 
 /** The messages, about the file as people know it. */

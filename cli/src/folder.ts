@@ -1,11 +1,11 @@
 /** The files of a folder that describe an installation, as the API takes them. */
-import { statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { join, posix, resolve } from 'node:path';
 import { CliError, UsageError } from './errors.js';
-import { matchesPattern } from './generated/file-patterns.js';
+import { matchingPaths } from './generated/file-patterns.js';
 import { findFiles } from './generated/source-finder.js';
 import { folderWithProject, PROJECT_FILE } from './project.js';
-import { contentOf, type FileContent, pathsBelow, readWithin } from './sources.js';
+import { contentOf, ELSEWHERE, type FileContent, pathsBelow, readWithin } from './sources.js';
 
 /**
  * Files by their paths: `edge.yaml`, `edge/*.yaml`, the overlay of an environment, all Rust, and what handlers name or
@@ -22,7 +22,6 @@ export async function filesOf(
   const overlay = environment === undefined ? undefined : `edge.${environment}.yaml`;
   const isYaml = (path: string) =>
     path === PROJECT_FILE || path === overlay || /^edge\/[^/]+\.yaml$/.test(path);
-  const isIncluded = (path: string) => isYaml(path) || path.endsWith('.rs');
   const own = [...pathsBelow(given)];
   const root = own.some(isYaml) ? given : folderWithProject(given);
   if (root === undefined)
@@ -31,58 +30,64 @@ export async function filesOf(
       '`edge init` makes one; `edge export -o DIR` writes what is defined.',
     );
   const paths = root === given ? own : [...pathsBelow(root)];
-  const sent = new Set(paths.filter(isIncluded));
-  for (const path of await filesOfSources(root, paths, paths.filter(isYaml))) sent.add(path);
-  return Object.fromEntries(
-    [...sent].sort().flatMap((path) => {
-      // Rust that no handler names may be a link to anywhere.
-      const content = isYaml(path) || !isElsewhere(root, path) ? readWithin(root, path, path) : undefined;
-      return content ? [[path, path.endsWith('.yaml') ? textOf(content, path) : contentOf(content)]] : [];
-    }),
-  );
+  const yaml = paths.filter(isYaml).map((path) => [path, textOf(root, path)] as const);
+  const rust = paths.filter((path) => path.endsWith('.rs'));
+  const others = new Set([...rust, ...(await filesOfSources(root, yaml))]);
+  const contents = [...others].flatMap((path) => {
+    const content = readWithin(root, path);
+    // Rust that no handler names may be a link to anywhere.
+    return content && !('problem' in content) ? [[path, contentOf(content)] as const] : [];
+  });
+  return Object.fromEntries([...yaml, ...contents].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-function isElsewhere(root: string, path: string): boolean {
-  try {
-    readWithin(root, path, path);
-    return false;
-  } catch (thrown) {
-    if (thrown instanceof CliError) return true;
-    throw thrown;
-  }
-}
-
-/** What endpoints of YAML files name as their source; what is wrong there, the server says. */
+/**
+ * What endpoints of YAML files name as their source. What else is wrong there, the server says.
+ * @throws CliError for files that are elsewhere
+ */
 async function filesOfSources(
   root: string,
-  paths: readonly string[],
-  files: readonly string[],
+  yaml: readonly (readonly [path: string, text: string])[],
 ): Promise<ReadonlySet<string>> {
   const { parse } = await import('yaml');
   const named = new Set<string>();
-  for (const file of files)
-    for (const endpoint of endpointsOf(
-      parse,
-      textOf(readWithin(root, file, file) ?? Buffer.alloc(0), file),
-    )) {
-      const { handler, root: given, include } = endpoint as Readonly<Record<string, unknown>>;
+  const problems: string[] = [];
+  for (const [, text] of yaml)
+    for (const { handler, root: given, include } of endpointsOf(parse, text)) {
       const within = typeof given === 'string' && given !== '' ? `${given.replace(/\/+$/, '')}/` : '';
+      const folder = join(root, within);
       const patterns = Array.isArray(include) ? include.filter((one) => typeof one === 'string') : [];
-      for (const path of paths)
-        if (path.startsWith(within) && patterns.some((one) => matchesPattern(path.slice(within.length), one)))
-          named.add(path);
-      if (typeof handler !== 'string' || !handler.startsWith(within)) continue;
-      const code = readWithin(root, handler, handler);
+      if (patterns.length > 0 && existsSync(folder)) {
+        const below = [...pathsBelow(folder, patterns)];
+        for (const pattern of patterns)
+          for (const path of matchingPaths(below, pattern)) named.add(within + path);
+      }
+      const path = typeof handler === 'string' ? posix.normalize(handler) : '';
+      const code = path.startsWith(within) ? readWithin(root, path) : undefined;
       if (!code) continue;
-      const found = await findFiles(handler.slice(within.length), code.toString(), async (path) =>
-        readWithin(join(root, within), path, within + path),
+      if ('problem' in code) {
+        problems.push(`the handler ${path} ${code.problem}`);
+        continue;
+      }
+      named.add(path);
+      const entry = path.slice(within.length);
+      const found = await findFiles(entry, code.toString(), async (other) => readWithin(folder, other));
+      for (const other of found.files.keys()) named.add(within + other);
+      problems.push(
+        ...found.problems.filter((text) => text.endsWith(ELSEWHERE)).map((text) => within + text),
       );
-      for (const path of found.files.keys()) named.add(within + path);
     }
+  if (problems.length > 0) throw new CliError(problems.join('\n'), { code: 'invalid_project' });
   return named;
 }
 
-function endpointsOf(parse: (text: string) => unknown, text: string): readonly object[] {
+interface NamedSource {
+  readonly handler?: unknown;
+  readonly root?: unknown;
+  readonly include?: unknown;
+}
+
+function endpointsOf(parse: (text: string) => unknown, text: string): readonly NamedSource[] {
   try {
     const { endpoints } = (parse(text) ?? {}) as { readonly endpoints?: unknown };
     return Array.isArray(endpoints) ? endpoints.filter((one) => typeof one === 'object' && one !== null) : [];
@@ -93,11 +98,14 @@ function endpointsOf(parse: (text: string) => unknown, text: string): readonly o
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function textOf(bytes: Buffer, shown: string): string {
+function textOf(root: string, path: string): string {
+  const content = readWithin(root, path) ?? { problem: 'cannot be read: there is no such file' };
+  const failed = (problem: string) => new CliError(`${path} ${problem}`, { code: 'invalid_project' });
+  if ('problem' in content) throw failed(content.problem);
   try {
-    return utf8.decode(bytes);
+    return utf8.decode(content);
   } catch (thrown) {
     if (!(thrown instanceof TypeError)) throw thrown;
-    throw new CliError(`${shown} cannot be read: it is not UTF-8`, { code: 'invalid_project' });
+    throw failed('cannot be read: it is not UTF-8');
   }
 }

@@ -140,7 +140,7 @@ function endpointOf(
   if (!isRecord(dependencies)) throw invalid(file, `${place}.dependencies must have names and versions`);
   return {
     ...{ host, method: method as ProjectEndpoint['method'], route, collection, name, handler },
-    ...{ shown: relative(folder, handler), root, include },
+    ...{ shown: relative(folder, handler), root: root.replace(/\/+$/, ''), include },
     dependencies: dependencies as Readonly<Record<string, Crate>>,
     stack: ownerOf(file, `${place}.stack`, value['stack'], stack),
   };

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { CliError } from './errors.js';
-import { matchesPattern } from './generated/file-patterns.js';
+import { matchingPaths } from './generated/file-patterns.js';
 import { findFiles } from './generated/source-finder.js';
 import type { ProjectEndpoint } from './project.js';
 
@@ -39,36 +39,33 @@ export async function findSource(endpoint: ProjectEndpoint, file: string): Promi
   const { handler, shown, root, include } = endpoint;
   const folder = join(dirname(file), root);
   const folders = new Set([dirname(handler)]);
-  const within = root === '' ? '' : `${slashed(root)}/`;
-  const failed = (message: string) => new CliError(`${file}: ${message}`, { code: 'invalid_project' });
-  try {
-    const entry = slashed(relative(folder, handler));
-    const code = readWithin(folder, entry, `the handler ${shown}`)?.toString();
-    if (code === undefined) throw failed(`the handler ${shown} cannot be read: there is no such file`);
-    const found = await findFiles(entry, code, async (path) => {
-      folders.add(dirname(join(folder, path)));
-      return readWithin(folder, path, within + path);
-    });
-    const problems = found.problems.map((problem) => within + problem);
-    const files = new Map(found.files);
-    for (const pattern of include) {
-      const matching = [...pathsBelow(folder)].filter(
-        (path) => path !== entry && matchesPattern(path, pattern),
-      );
-      if (matching.length === 0)
-        problems.push(`${file}: no file matches "${pattern}", which ${shown} includes`);
-      for (const path of matching) {
-        folders.add(dirname(join(folder, path)));
-        const content = readWithin(folder, path, within + path);
-        if (content) files.set(path, content);
-      }
+  const within = root === '' ? '' : `${root}/`;
+  const failed = (message: string) => ({
+    source: new CliError(message, { code: 'invalid_project' }),
+    folders,
+  });
+  const entry = slashed(relative(folder, handler));
+  const code = readWithin(folder, entry) ?? { problem: 'cannot be read: there is no such file' };
+  if ('problem' in code) return failed(`${file}: the handler ${shown} ${code.problem}`);
+  const { files: named, problems: wrong } = await findFiles(entry, code.toString(), async (path) => {
+    folders.add(dirname(join(folder, path)));
+    return readWithin(folder, path);
+  });
+  const files = new Map(named);
+  const problems = wrong.map((problem) => within + problem);
+  const below = include.length === 0 ? [] : [...pathsBelow(folder, include, (one) => folders.add(one))];
+  for (const pattern of include) {
+    const matching = matchingPaths(below, pattern).filter((path) => path !== entry);
+    if (matching.length === 0)
+      problems.push(`${file}: no file matches "${pattern}", which ${shown} includes`);
+    for (const path of matching) {
+      const content = readWithin(folder, path);
+      if (content && 'problem' in content) problems.push(`${file}: ${within}${path} ${content.problem}`);
+      else if (content) files.set(path, content);
     }
-    if (problems.length > 0) throw new CliError(problems.join('\n'), { code: 'invalid_project' });
-    return { source: sourceOf(code, root === '' ? null : entry, entry, files), folders };
-  } catch (thrown) {
-    if (thrown instanceof CliError) return { source: thrown, folders };
-    throw thrown;
   }
+  if (problems.length > 0) return failed(problems.join('\n'));
+  return { source: sourceOf(code.toString(), root === '' ? null : entry, entry, files), folders };
 }
 
 /** @param given the path of the code, where it counts also without files */
@@ -96,34 +93,46 @@ export function contentOf(bytes: Buffer): FileContent {
   return { base64: bytes.toString('base64') };
 }
 
-/**
- * A file of a folder; undefined: there is none.
- * @throws CliError for one that is elsewhere: a folder of others must not name one's own files
- */
-export function readWithin(folder: string, path: string, shown: string): Buffer | undefined {
+/** Why a file is not sent: a folder of others must not name one's own files. */
+export const ELSEWHERE = 'cannot be read: it is outside of the folder, or a link that leads out of it';
+/** What says that there is no such file, whatever the name is. */
+const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
+
+/** A file of a folder; undefined: there is none; or why it cannot be read. */
+export function readWithin(folder: string, path: string): Buffer | { readonly problem: string } | undefined {
   const file = join(folder, path);
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
   try {
+    if (!statSync(file).isFile()) return undefined;
     const [within] = relative(realpathSync(folder), realpathSync(file)).split(sep);
-    if (within === '..') throw new Error('it is outside of the folder, or a link that leads out of it');
-    return readFileSync(file);
+    return within === '..' ? { problem: ELSEWHERE } : readFileSync(file);
   } catch (thrown) {
-    throw new CliError(`${shown} cannot be read: ${(thrown as Error).message}`, { code: 'invalid_project' });
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    return NOT_THERE.has(code ?? '') ? undefined : { problem: `cannot be read: ${message}` };
   }
 }
 
-/** All files in a folder and those below it, relative to it, with `/`. */
-export function* pathsBelow(root: string, folder = root): Generator<string> {
+/**
+ * All files in a folder and those below it, relative to it, with `/`.
+ * @param named paths and patterns: hidden folders, and those of cargo and npm, have to be named
+ * @param entered is called with each folder
+ */
+export function* pathsBelow(
+  root: string,
+  named: readonly string[] = [],
+  entered: (folder: string) => void = () => undefined,
+  folder = root,
+): Generator<string> {
+  entered(folder);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.name.startsWith('.') || LEFT_OUT.has(entry.name)) continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* pathsBelow(root, path);
-    else if (entry.isFile() || isLinkToFile(path)) yield slashed(relative(root, path));
+    const shown = slashed(relative(root, path));
+    const isNamed = named.some(
+      (one) => one === shown || one.startsWith(`${shown}/`) || shown.startsWith(`${one}/`),
+    );
+    if ((entry.name.startsWith('.') || LEFT_OUT.has(entry.name)) && !isNamed) continue;
+    if (entry.isDirectory()) yield* pathsBelow(root, named, entered, path);
+    else if (entry.isFile() || entry.isSymbolicLink()) yield shown;
   }
-}
-
-function isLinkToFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function slashed(path: string): string {

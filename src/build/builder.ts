@@ -10,7 +10,7 @@ import type { DependencySets } from './dependency-sets.js';
 import type { FailedTool } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
 import { compileHandler } from './rustc.js';
-import { hasRust, type SourceTree } from './source-tree.js';
+import { hasText, type SourceTree } from './source-tree.js';
 import type { Toolchain } from './toolchain.js';
 
 /** The dependencies of a builder. */
@@ -113,7 +113,7 @@ function throwIfDiskFull({ diskMayBeFull, diagnostics }: FailedTool): void {
 
 /** The async macros need the SDK with tokio. A mention in a comment is harmless: it only links more than needed. */
 function usesAsync(source: SourceTree): boolean {
-  return hasRust(source, /\bhandler_(loop(_async|_async_result|_result_async)|ws_async)\s*!/);
+  return hasText(source, /\bhandler_(loop(_async|_async_result|_result_async)|ws_async)\s*!/);
 }
 
 /** Each call returns the whole milliseconds since the one before. */

@@ -18,7 +18,7 @@ import {
   withoutMachinePaths,
 } from './diagnostics.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
-import { entryOf, hasRust, type SourceTree, writeTree } from './source-tree.js';
+import { entryOf, hasText, type SourceTree, writeTree } from './source-tree.js';
 import type { Toolchain } from './toolchain.js';
 
 /**
@@ -145,7 +145,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
     names,
   ).map(withCrateHelp);
   if (result.exitCode === 0) {
-    if (!hasRust(source, SERVES)) return failed(NO_ENTRY_POINT, ...diagnostics);
+    if (!hasText(source, SERVES)) return failed(NO_ENTRY_POINT, ...diagnostics);
     const executable = await takeExecutable(join(work, EXECUTABLE), own);
     if (executable === undefined) return failed(NO_EXECUTABLE, ...diagnostics);
     return { ok: true, executable, diagnostics };

@@ -1,7 +1,7 @@
 /** The files of one handler, as rustc gets them. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DEFAULT_ENTRY, isRust } from '../model/source-files.js';
+import { DEFAULT_ENTRY } from '../model/source-files.js';
 
 export interface SourceTree {
   readonly code: string;
@@ -25,10 +25,9 @@ export async function writeTree(folder: string, source: SourceTree): Promise<voi
   }
 }
 
-/** Whether one of its files of Rust has text that matches. */
-export function hasRust({ code, contents }: SourceTree, pattern: RegExp): boolean {
+/** Whether one of its files has text that matches: Rust that is included may have any name. */
+export function hasText({ code, contents }: SourceTree, pattern: RegExp): boolean {
   return (
-    pattern.test(code) ||
-    [...contents].some(([path, content]) => isRust(path) && pattern.test(content.toString()))
+    pattern.test(code) || [...contents.values()].some((content) => pattern.test(content.toString('latin1')))
   );
 }

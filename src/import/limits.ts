@@ -8,7 +8,7 @@ export interface ImportLimits {
   readonly specBytes: number;
   /** Most operations of document and manifest together; most objects of one kind in a folder. */
   readonly operations: number;
-  /** Largest handler with its files, bytes. */
+  /** Largest code of a handler, and as much for its files together, bytes. */
   readonly codeBytes: number;
   /** Most files that a handler has beside its code. */
   readonly sourceFiles: number;

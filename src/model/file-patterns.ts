@@ -1,9 +1,15 @@
 /**
- * Patterns of paths: `*` is any part of a name, `**` any folders. (Node 20 has no `path.matchesGlob`.) The command line
- * has a copy of this file, which therefore imports nothing.
+ * Patterns of paths: `*` is any part of a name, `**` any folders, and a folder stands for all that is in it; what begins
+ * with a dot has to be named. (Node 20 has no `path.matchesGlob`.) The command line has a copy of this file, which
+ * therefore imports nothing.
  */
 
-/** Whether a path matches; both with `/` between folders. A pattern that is a folder matches all that is in it. */
+/** Paths of a list that a pattern means: itself, where there is such a file; otherwise those that match. */
+export function matchingPaths(paths: readonly string[], pattern: string): readonly string[] {
+  return paths.includes(pattern) ? [pattern] : paths.filter((path) => matchesPattern(path, pattern));
+}
+
+/** Whether a path matches; both with `/` between folders. */
 export function matchesPattern(path: string, pattern: string): boolean {
   const names = pattern.replace(/\/+$/, '').split('/');
   return matchesNames(path.split('/'), 0, names, 0);
@@ -15,12 +21,14 @@ function matchesNames(
   pattern: readonly string[],
   from: number,
 ): boolean {
-  if (from === pattern.length) return true;
+  if (from === pattern.length) return !path.slice(at).some((name) => name.startsWith('.'));
   if (pattern[from] === '**') {
     // A pattern has few names: `filePatternProblem` limits them.
-    for (let next = at; next < path.length; next++)
+    for (let next = at; next < path.length; next++) {
       if (matchesNames(path, next, pattern, from + 1)) return true;
-    return from + 1 === pattern.length;
+      if (path[next]?.startsWith('.')) return false;
+    }
+    return false;
   }
   const name = path[at];
   return (
@@ -34,6 +42,7 @@ function matchesNames(
 function matchesName(name: string, pattern: string): boolean {
   const [first = '', ...others] = pattern.split('*');
   if (others.length === 0) return name === pattern;
+  if (first === '' && name.startsWith('.')) return false;
   const last = others.pop() ?? '';
   if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
     return false;

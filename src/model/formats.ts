@@ -169,11 +169,13 @@ interface Keywords {
   readonly maxLength?: number;
 }
 
+/** A name of a file, without what a file system could take for the same one. */
+const FILE_NAME = '[a-z0-9_-]{1,60}';
+
 /**
  * The formats in standard JSON Schema keywords, for the OpenAPI description of the API. An approximation for clients
  * that generate requests from it; `FORMATS` decides what is accepted.
  */
-const FILE_NAME = '[a-z0-9_-]{1,60}';
 export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   line: { pattern: `^${NO_CONTROLS}[^\\u0000-\\u0020\\u007f-\\u00a0\\s]${NO_CONTROLS}$` },
   text: { pattern: '^[^\\u0000]*$' },
@@ -182,7 +184,6 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   'route-path': { pattern: `^${NO_NAME_TWICE}(/|((/${SEGMENT})+(/${CATCH_ALL})?|/${CATCH_ALL})/?)$` },
   'base-path': { pattern: `^${NO_NAME_TWICE}(/?|/?${SEGMENT}(/${SEGMENT})*/?)$` },
   'web-url': { pattern: '^https?://([a-z][a-z0-9]{0,61}\\.){1,5}[a-z]{2,20}(:[0-9]{1,4})?/[A-Za-z0-9/_-]*$' },
-  // Without what a file system could take for the same name.
   'file-path': { pattern: `^${FILE_NAME}(/${FILE_NAME}){0,3}\\.[a-z]{1,8}$` },
   'entry-path': { pattern: `^${FILE_NAME}(/${FILE_NAME}){0,3}\\.rs$` },
   base64: { pattern: BASE64.source },

@@ -23,6 +23,7 @@ export type FileReference = {
   | {
       readonly kind: 'module';
       readonly name: string;
+      /** The value of its attribute `path`; undefined: it is at its usual place. */
       readonly path: string | undefined;
       /** The modules around it in this file, the outermost first. */
       readonly within: readonly InlineModule[];
@@ -36,8 +37,8 @@ interface Token {
   readonly kind: TokenKind;
   /** The content of a string, with its escapes. */
   readonly text: string;
-  /** Where it begins. */
-  readonly offset: number;
+  /** From 1. */
+  readonly line: number;
 }
 
 const INCLUDES: Readonly<Record<string, 'rust' | 'data'>> = {
@@ -46,64 +47,71 @@ const INCLUDES: Readonly<Record<string, 'rust' | 'data'>> = {
   include_bytes: 'data',
 };
 
+/** rustc takes modules within each other to about this depth; what is deeper is not looked for. */
+const MAX_DEPTH = 128;
+
 /** A pair of brackets that is open. */
 interface Open {
-  readonly module: InlineModule | undefined;
+  /** Whether it is that of a module. */
+  readonly isModule: boolean;
   readonly isOptional: boolean;
 }
 
 /** All files that are named, in their order. */
 export function fileReferences(code: string): FileReference[] {
   const tokens = [...tokensOf(code)];
+  const partners = partnersOf(tokens);
   const references: FileReference[] = [];
   const open: Open[] = [];
+  /** The modules that are open, the outermost first. */
+  const modules: InlineModule[] = [];
   /** Whether an attribute `cfg` stands before what is read now. */
   let isConditional = false;
   const around = () => open.at(-1)?.isOptional ?? false;
-  const lineOf = lineCounter(code);
   for (let at = 0; at < tokens.length; at++) {
-    const { kind, text, offset } = tokens[at] as Token;
+    const { kind, text, line } = tokens[at] as Token;
     if (isText(tokens[at])) continue;
     if (text === '#' && isAttribute(tokens, at)) {
-      const end = closing(tokens, isMark(tokens[at + 1], '!') ? at + 2 : at + 1);
-      if (tokens.slice(at, end).some((token) => token.kind === 'word' && /^cfg(_attr)?$/.test(token.text)))
-        isConditional = true;
-      at = end;
+      const bracket = isMark(tokens[at + 1], '!') ? at + 2 : at + 1;
+      const hasCfg = /^cfg(_attr)?$/.test(tokens[bracket + 1]?.text ?? '');
+      if (hasCfg) isConditional = true;
+      open.push({ isModule: false, isOptional: around() || hasCfg });
+      at = bracket;
     } else if (text === 'mod' && tokens[at + 1]?.kind === 'word') {
-      const { path, isOptional } = attributesBefore(tokens, at);
+      const { path, conditionalPaths, isOptional } = attributesBefore(tokens, partners, at);
       const name = (tokens[at + 1] as Token).text.replace(/^r#/, '');
-      const module = { name, path };
       if (isMark(tokens[at + 2], '{')) {
-        open.push({ module, isOptional: around() || isOptional });
+        open.push({ isModule: true, isOptional: around() || isOptional });
+        modules.push({ name, path });
         isConditional = false;
         at += 2;
       } else if (isMark(tokens[at + 2], ';')) {
-        const within = open.flatMap((one) => one.module ?? []);
-        references.push({
-          ...{ kind: 'module', ...module, within, line: lineOf(offset), written: `mod ${name}` },
-          isOptional: around() || isOptional,
-        });
+        const within = modules.slice(0, MAX_DEPTH);
+        const module = { kind: 'module', name, within, line, written: `mod ${name}` } as const;
+        for (const other of conditionalPaths) references.push({ ...module, path: other, isOptional: true });
+        references.push({ ...module, path, isOptional: around() || isOptional });
       }
     } else if (kind === 'word' && isMark(tokens[at + 1], '!')) {
       const included = Object.hasOwn(INCLUDES, text) ? INCLUDES[text] : undefined;
-      const argument = included && literalArgument(tokens, at + 2);
+      const argument = included && literalArgument(tokens, partners, at + 2);
       if (included && argument !== undefined)
         references.push({
-          ...{ kind: included, path: argument, line: lineOf(offset) },
+          ...{ kind: included, path: argument, line },
           written: `${text}!(${JSON.stringify(argument)})`,
           isOptional: around() || isConditional,
         });
       // `macro_rules! name { ... }` has a name before the brackets.
       const brackets = tokens[at + 2]?.kind === 'word' ? at + 3 : at + 2;
       if (isOpening(tokens[brackets])) {
-        open.push({ module: undefined, isOptional: true });
+        open.push({ isModule: false, isOptional: true });
         at = brackets;
       }
     } else if (isOpening(tokens[at])) {
-      open.push({ module: undefined, isOptional: around() || (text === '{' && isConditional) });
+      open.push({ isModule: false, isOptional: around() || (text === '{' && isConditional) });
       if (text === '{') isConditional = false;
-    } else if (/^[)\]}]$/.test(text)) open.pop();
-    else if (text === ';') isConditional = false;
+    } else if (isClosing(tokens[at])) {
+      if (open.pop()?.isModule) modules.pop();
+    } else if (text === ';') isConditional = false;
   }
   return references;
 }
@@ -114,49 +122,52 @@ function isAttribute(tokens: readonly Token[], at: number): boolean {
 }
 
 /** What the attributes before an item say, with its visibility between. @param at of the item */
-function attributesBefore(tokens: readonly Token[], at: number) {
+function attributesBefore(tokens: readonly Token[], partners: Int32Array, at: number) {
   let last = at - 1;
-  if (isMark(tokens[last], ')')) last = opening(tokens, last) - 1;
+  if (isMark(tokens[last], ')')) last = (partners[last] ?? 0) - 1;
   if (isWord(tokens[last], 'pub')) last--;
   let path: string | undefined;
+  const conditionalPaths: string[] = [];
   let isOptional = false;
   while (isMark(tokens[last], ']')) {
-    const first = opening(tokens, last);
-    if (!isMark(tokens[first - 1], '#')) break;
+    const first = partners[last] ?? NONE;
+    if (first === NONE || !isMark(tokens[first - 1], '#')) break;
     const inside = tokens.slice(first + 1, last);
-    if (inside.some((token) => isWord(token, 'cfg') || isWord(token, 'cfg_attr'))) isOptional = true;
+    const isConditional = isWord(inside[0], 'cfg_attr');
+    if (isConditional || isWord(inside[0], 'cfg')) isOptional = true;
     const place = inside.findIndex((token, index) => isWord(token, 'path') && isMark(inside[index + 1], '='));
     const value = place === -1 ? undefined : inside[place + 2];
-    if (value && isText(value)) path = meaning(value);
+    if (value && isText(value)) {
+      if (isConditional) conditionalPaths.push(meaning(value));
+      // Of several, the first counts.
+      else path = meaning(value);
+    }
     last = first - 2;
   }
-  return { path, isOptional };
+  return { path, conditionalPaths, isOptional };
 }
 
 /** The argument of a macro, when it is one string. @param at of the bracket that opens */
-function literalArgument(tokens: readonly Token[], at: number): string | undefined {
+function literalArgument(tokens: readonly Token[], partners: Int32Array, at: number): string | undefined {
   if (!isOpening(tokens[at]) || !isText(tokens[at + 1])) return undefined;
   const end = isMark(tokens[at + 2], ',') ? at + 3 : at + 2;
-  return end === closing(tokens, at) ? meaning(tokens[at + 1] as Token) : undefined;
+  return end === partners[at] ? meaning(tokens[at + 1] as Token) : undefined;
 }
 
-/** The bracket that closes what one opens; the end, when there is none. */
-function closing(tokens: readonly Token[], from: number): number {
-  let depth = 0;
-  for (let at = from; at < tokens.length; at++) {
-    if (isOpening(tokens[at])) depth++;
-    else if (isClosing(tokens[at]) && --depth === 0) return at;
-  }
-  return tokens.length;
-}
+const NONE = -1;
 
-function opening(tokens: readonly Token[], from: number): number {
-  let depth = 0;
-  for (let at = from; at >= 0; at--) {
-    if (isClosing(tokens[at])) depth++;
-    else if (isOpening(tokens[at]) && --depth === 0) return at;
+/** Of each bracket the place of the one that closes or opens it. */
+function partnersOf(tokens: readonly Token[]): Int32Array {
+  const partners = new Int32Array(tokens.length).fill(NONE);
+  const opened: number[] = [];
+  for (const [at, token] of tokens.entries()) {
+    if (isOpening(token)) opened.push(at);
+    const opening = isClosing(token) ? opened.pop() : undefined;
+    if (opening === undefined) continue;
+    partners[opening] = at;
+    partners[at] = opening;
   }
-  return 0;
+  return partners;
 }
 
 function isOpening(token: Token | undefined): boolean {
@@ -173,23 +184,6 @@ function isMark(token: Token | undefined, text: string): boolean {
 
 function isWord(token: Token | undefined, text: string): boolean {
   return token?.kind === 'word' && token.text === text;
-}
-
-/** Lines of growing offsets, from 1. */
-function lineCounter(code: string): (offset: number) => number {
-  let line = 1;
-  let counted = -1;
-  return (offset) => {
-    for (
-      let next = code.indexOf('\n', counted + 1);
-      next !== -1 && next < offset;
-      next = code.indexOf('\n', next + 1)
-    ) {
-      line++;
-      counted = next;
-    }
-    return line;
-  };
 }
 
 /** Comments and their beginnings, literals, words and marks: https://doc.rust-lang.org/reference/tokens.html */
@@ -210,14 +204,17 @@ const TOKEN = new RegExp(
 
 function* tokensOf(code: string): Generator<Token> {
   const token = new RegExp(TOKEN);
+  let line = 1;
   for (let match = token.exec(code); match; match = token.exec(code)) {
     const [, comment, , raw, string, word, mark] = match;
-    const offset = match.index;
-    if (word !== undefined) yield { kind: 'word', text: word, offset };
-    else if (mark !== undefined) yield { kind: 'mark', text: mark, offset };
-    else if (string !== undefined) yield { kind: 'string', text: string, offset };
-    else if (raw !== undefined) yield { kind: 'raw', text: raw, offset };
-    else if (comment !== undefined) token.lastIndex = endOfComment(code, token.lastIndex);
+    if (word !== undefined) yield { kind: 'word', text: word, line };
+    else if (mark !== undefined) yield { kind: 'mark', text: mark, line };
+    else {
+      if (string !== undefined) yield { kind: 'string', text: string, line };
+      else if (raw !== undefined) yield { kind: 'raw', text: raw, line };
+      else if (comment !== undefined) token.lastIndex = endOfComment(code, token.lastIndex);
+      for (let at = match.index; at < token.lastIndex; at++) if (code.charCodeAt(at) === 10) line++;
+    }
   }
 }
 

@@ -58,7 +58,11 @@ export function filePathProblem(path: string): string | undefined {
 
 /** What is wrong with the path of the code; undefined: nothing. */
 export function entryProblem(entry: string): string | undefined {
-  return filePathProblem(entry) ?? (entry.endsWith('.rs') ? undefined : 'must end with ".rs"');
+  const problem = filePathProblem(entry);
+  if (problem !== undefined) return problem;
+  // It is an argument of rustc, which would take it for an option, or for a file with options.
+  if (/^[-@]/.test(entry)) return 'must not begin with "-" or "@"';
+  return isRust(entry) ? undefined : 'must end with ".rs"';
 }
 
 /**
@@ -95,8 +99,38 @@ function foldedCase(path: string): string {
   return path.normalize('NFC').toLowerCase();
 }
 
-/** What is wrong with the content of a file; undefined: nothing. */
-export function contentProblem(path: string, bytes: Buffer): string | undefined {
+/** How large the files of a source may be. */
+export interface FileLimits {
+  readonly files: number;
+  /** Of all together. */
+  readonly bytes: number;
+}
+
+/**
+ * What is wrong with the files of a source, from wherever they come; undefined: nothing.
+ * @param entry the path of the code; undefined: it is not known yet
+ */
+export function filesProblem(
+  files: ReadonlyMap<string, Uint8Array>,
+  entry: string | undefined,
+  limits: FileLimits,
+): string | undefined {
+  if (files.size === 0) return undefined;
+  if (files.size > limits.files)
+    return `has ${files.size} files; at most ${limits.files} are allowed (SOURCE_FILES_LIMIT)`;
+  const bytes = [...files.values()].reduce((sum, { length }) => sum + length, 0);
+  if (bytes > limits.bytes)
+    return `has ${bytes} bytes; at most ${limits.bytes} are allowed (API_BODY_LIMIT_BYTES)`;
+  for (const [path, content] of files) {
+    const problem = filePathProblem(path) ?? contentProblem(path, content);
+    if (problem !== undefined) return `"${path}" ${problem}`;
+  }
+  const problem = entry === undefined ? undefined : entryProblem(entry);
+  if (problem !== undefined) return `"${entry}" ${problem}`;
+  return pathClash([...(entry === undefined ? [] : [entry]), ...files.keys()]);
+}
+
+function contentProblem(path: string, bytes: Uint8Array): string | undefined {
   return isRust(path) && !isUtf8(bytes) ? 'must be UTF-8, as all Rust is: save it so' : undefined;
 }
 
@@ -120,11 +154,20 @@ export function fileRefs(
 ): FileRefs | null {
   if (files.size === 0) return null;
   const refs = [...files].map(([path, content]): [string, FileRef] => {
-    const digest = createHash('sha256').update(content).digest('hex');
+    const digest = digestOf(content);
     contents.set(digest, content);
     return [path, { digest, size: content.length }];
   });
   return Object.fromEntries(refs.sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** Many sources have the same files. */
+const DIGESTS = new WeakMap<Uint8Array, string>();
+
+function digestOf(content: Uint8Array): string {
+  const digest = DIGESTS.get(content) ?? createHash('sha256').update(content).digest('hex');
+  DIGESTS.set(content, digest);
+  return digest;
 }
 
 /** The one form of the path of the code. */

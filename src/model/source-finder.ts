@@ -7,8 +7,8 @@ import { isUtf8 } from 'node:buffer';
 import { posix } from 'node:path';
 import { type FileReference, fileReferences } from './rust-references.js';
 
-/** Reads a file of a folder by its path; undefined: there is none. */
-export type ReadSourceFile = (path: string) => Promise<Buffer | undefined>;
+/** Reads a file of a folder by its path; undefined: there is none; or why it must not be read. */
+export type ReadSourceFile = (path: string) => Promise<Buffer | { readonly problem: string } | undefined>;
 
 export interface FoundFiles {
   /** The files beside the code, by their paths. */
@@ -67,8 +67,11 @@ class Search implements FoundFiles {
     const inside = candidates.filter(({ path }) => isInside(path));
     if (inside.length === 0) return problem(`${candidates[0]?.path} is outside of the folder of the project`);
     for (const { path, modules: its } of inside) {
-      const content = this.files.get(path) ?? (path === chain[0] ? Buffer.alloc(0) : await this.read(path));
+      const content = this.files.get(path) ?? (await this.read(path));
       if (!content) continue;
+      if ('problem' in content) return problem(`${path} ${content.problem}`);
+      if (path !== inside.at(-1)?.path && (await this.#isThere(inside.at(-1)?.path)))
+        return problem(`it is at ${path} and at ${inside.at(-1)?.path}: remove one of them`);
       if (reference.kind === 'data') {
         this.files.set(path, content);
         return;
@@ -78,9 +81,13 @@ class Search implements FoundFiles {
       this.files.set(path, content);
       return this.file(path, content.toString(), its, [...chain, path]);
     }
-    // What rustc says of other files that are not there says as much.
+    // Of other files that are not there, rustc says as much.
     if (reference.kind === 'module')
       problem(`there is no ${inside.map(({ path }) => path).join(', and no ')}`);
+  }
+
+  async #isThere(path: string | undefined): Promise<boolean> {
+    return path !== undefined && (this.files.has(path) || (await this.read(path)) instanceof Uint8Array);
   }
 }
 
@@ -98,6 +105,7 @@ function placesOf(
   for (const inline of within) {
     if (inline.path !== undefined) {
       folder = posix.join(folder, inline.path);
+      own = undefined;
       continue;
     }
     folder = posix.join(folder, own ?? '', inline.name);

@@ -2,7 +2,7 @@
  * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says
  * how far it is, and only the current attempt moves it on. `apply-turns.ts` says whose turn it is.
  */
-import type { ObjectChange } from '../apply/objects.js';
+import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode, type ErrorFacts } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import type { StoredRights } from '../model/rights.js';
@@ -155,7 +155,7 @@ export async function findApply(store: Store, id: string): Promise<Apply | undef
   const [first] = rows;
   if (!first) return undefined;
   const { change: _, ...found } = first;
-  return { ...found, changes: rows.flatMap(({ change }) => change ?? []) };
+  return { ...found, changes: rows.flatMap(({ change }) => (change ? completed(change) : [])) };
 }
 
 /** A row for each: parsing all of them at once would hold up the event loop. */
@@ -165,7 +165,14 @@ async function changesOf(store: Store, id: string): Promise<ObjectChange[]> {
       WHERE id = ? ORDER BY at`,
     [id],
   );
-  return rows.map(({ change }) => change);
+  return rows.map(({ change }) => completed(change));
+}
+
+/** A change with all members of its objects: one that an earlier version has written has no files of sources. */
+function completed({ before, after, ...change }: ObjectChange): ObjectChange {
+  const whole = (object: InstallationObject | null): InstallationObject | null =>
+    object?.kind === 'endpoint' ? { ...{ entry: null, files: null }, ...object } : object;
+  return { ...change, before: whole(before), after: whole(after) };
 }
 
 /** Without what is large or internal. */

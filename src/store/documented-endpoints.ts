@@ -1,4 +1,5 @@
 /** Endpoints of one host as an OpenAPI document says them, and what an import of it would change. */
+import { isDeepStrictEqual } from 'node:util';
 import { Pauses } from '../util/pauses.js';
 import type { Collection } from './collections.js';
 import type { Store } from './database.js';
@@ -50,7 +51,7 @@ export async function collectionsOf(
 }
 
 /** A field of an endpoint that is there, in which an import would change it. */
-export type DifferingField = 'name' | 'description' | 'code' | 'validate';
+export type DifferingField = 'name' | 'description' | 'code' | 'files' | 'validate';
 
 export interface ImportDifferences {
   /** Endpoints that it would change, with what of them. */
@@ -95,6 +96,9 @@ export async function importDifferences(
       ...(change.name !== endpoint.name ? (['name'] as const) : []),
       ...(change.description !== endpoint.description ? (['description'] as const) : []),
       ...(change.code !== null && digest(change.code) !== endpoint.code_digest ? (['code'] as const) : []),
+      ...(change.entry !== endpoint.entry || !isDeepStrictEqual(change.files, endpoint.files)
+        ? (['files'] as const)
+        : []),
       ...(change.rerouted ? (['validate'] as const) : []),
     ];
     changed.push({ endpoint, fields });

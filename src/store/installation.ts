@@ -45,7 +45,7 @@ const COLLECTIONS = `
 const ENDPOINTS = `
   SELECT endpoints.id, endpoints.domain AS host, method, route, path, endpoints.name, collections.name AS collection,
          domains.host AS collection_host, endpoints.description, endpoints.enabled, code, entry, files, dependencies,
-         limits,         endpoints.policies, endpoints.stack, ${RUNNING} AS running
+         limits, endpoints.policies, endpoints.stack, ${RUNNING} AS running
     FROM endpoints
     LEFT JOIN collections ON collections.id = endpoints.collection_id
     LEFT JOIN domains ON domains.id = collections.domain_id

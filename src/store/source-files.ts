@@ -1,11 +1,11 @@
 /** The table `source_files`: contents of the files of sources, each once. Who has a source has paths and digests. */
 import type { Scope } from '../model/permission.js';
 import type { FileRef, FileRefs } from '../model/source-files.js';
-import type { Store } from './database.js';
+import { type Store, transaction } from './database.js';
 import { visible } from './visibility.js';
 
 /** Longer than a request or an apply waits between storing a file and storing who has it. */
-const UNUSED_KEPT = '1 day';
+const UNUSED_KEPT = '1 hour';
 
 /**
  * Stores contents, each once. Not within the transaction that stores who has them: two that store the same files would
@@ -27,13 +27,19 @@ export async function keepSourceFiles(
   const known = new Set(
     await store.knex('source_files').whereIn('digest', digests).pluck<string[]>('digest'),
   );
-  for (const [digest, content] of contents)
-    if (!known.has(digest))
-      await store.knex.raw(
+  // In order, so that two that store the same files do not wait for each other.
+  const added = digests.filter((digest) => !known.has(digest)).sort();
+  if (added.length === 0) return;
+  await transaction(store, async ({ knex }) => {
+    for (const digest of added) {
+      const { buffer, byteOffset, byteLength } = contents.get(digest) as Uint8Array;
+      await knex.raw(
         `INSERT INTO source_files (digest, content, unused_since) VALUES (?, ?, clock_timestamp())
          ON CONFLICT (digest) DO NOTHING`,
-        [digest, Buffer.from(content.buffer, content.byteOffset, content.byteLength)],
+        [digest, Buffer.from(buffer, byteOffset, byteLength)],
       );
+    }
+  });
 }
 
 /** The contents of files, by their paths. */
@@ -66,25 +72,26 @@ export async function listSourceFiles(
   endpointId: string,
   scope: Scope,
 ): Promise<ListedFile[]> {
-  const query = knex
-    .from(
-      knex.raw(
-        `(SELECT key AS path, value->>'digest' AS digest, (value->>'size')::float8 AS size
-            FROM endpoints, jsonb_each(files) WHERE id = ?) AS own`,
-        [endpointId],
-      ) as never,
-    )
-    .select<ListedFile[]>('own.*', {
-      shared_with: visible(
-        knex('endpoints')
-          .whereNot({ id: endpointId })
-          .whereRaw("files->own.path->>'digest' = own.digest")
-          .select(knex.raw('count(*)::integer')),
-        'endpoint',
-        scope,
-      ) as never,
-    });
-  return (await query).sort((left, right) => (left.path < right.path ? -1 : 1));
+  const others = visible(
+    knex('endpoints')
+      .joinRaw('CROSS JOIN jsonb_each(files) AS file')
+      .whereNot('endpoints.id', endpointId)
+      .groupByRaw('1, 2')
+      .select(
+        knex.raw("file.key AS path, file.value->>'digest' AS digest, count(*)::integer AS shared_with"),
+      ),
+    'endpoint',
+    scope,
+  );
+  const { rows } = await knex.raw<{ rows: ListedFile[] }>(
+    `SELECT own.key AS path, own.value->>'digest' AS digest, (own.value->>'size')::float8 AS size,
+            coalesce(others.shared_with, 0) AS shared_with
+       FROM endpoints CROSS JOIN jsonb_each(files) AS own
+       LEFT JOIN (?) AS others ON others.path = own.key AND others.digest = own.value->>'digest'
+      WHERE endpoints.id = ?`,
+    [others as never, endpointId],
+  );
+  return rows.sort((left, right) => (left.path < right.path ? -1 : 1));
 }
 
 /** SQL: digests of the files of all sources, also of those that a rollback brings back. */
@@ -97,18 +104,44 @@ const USED = [
   `SELECT jsonb_path_query(changes, '$[*].*.files.*.digest') #>> '{}' FROM applies`,
 ].join('\n   UNION ALL\n');
 
-/** Deletes contents that no source has had for a day. @returns how many */
+/** What becomes of contents: some are used again, some no more, and some have not been used for long. */
+const FATES = {
+  found: { condition: 'unused_since IS NOT NULL', change: 'UPDATE source_files SET unused_since = NULL' },
+  lost: {
+    condition: 'unused_since IS NULL',
+    change: 'UPDATE source_files SET unused_since = clock_timestamp()',
+  },
+  gone: {
+    condition: `unused_since < clock_timestamp() - interval '${UNUSED_KEPT}'`,
+    change: 'DELETE FROM source_files',
+  },
+} as const;
+
+/** So many are changed at once: those who store files wait no longer for that. */
+const CHUNK = 200;
+
+/** Deletes contents that no source has had for a while. @returns how many */
 export async function dropUnusedSourceFiles({ knex }: Store): Promise<number> {
-  const { rowCount } = await knex.raw<{ rowCount: number }>(
-    `WITH used AS MATERIALIZED (${USED}),
-     found AS (
-       UPDATE source_files SET unused_since = NULL
-        WHERE unused_since IS NOT NULL AND digest IN (SELECT digest FROM used)),
-     lost AS (
-       UPDATE source_files SET unused_since = clock_timestamp()
-        WHERE unused_since IS NULL AND digest NOT IN (SELECT digest FROM used))
-     DELETE FROM source_files
-      WHERE unused_since < clock_timestamp() - interval '${UNUSED_KEPT}' AND digest NOT IN (SELECT digest FROM used)`,
+  const { rows } = await knex.raw<{ rows: { digest: string; fate: keyof typeof FATES }[] }>(
+    `SELECT digest, CASE WHEN used.digest IS NOT NULL THEN 'found' WHEN ${FATES.lost.condition} THEN 'lost' ELSE 'gone' END
+              AS fate
+       FROM source_files LEFT JOIN (SELECT DISTINCT digest FROM (${USED}) AS every) AS used USING (digest)
+      WHERE (used.digest IS NOT NULL AND ${FATES.found.condition})
+         OR (used.digest IS NULL AND (${FATES.lost.condition} OR ${FATES.gone.condition}))`,
   );
-  return rowCount;
+  let deleted = 0;
+  for (const [fate, { condition, change }] of Object.entries(FATES)) {
+    const digests = rows.filter((row) => row.fate === fate).map(({ digest }) => digest);
+    for (let at = 0; at < digests.length; at += CHUNK) {
+      // One that somebody stores again just now is left to the next time.
+      const { rowCount } = await knex.raw<{ rowCount: number }>(
+        `${change} WHERE digest IN (
+           SELECT digest FROM source_files WHERE digest = ANY(?) AND ${condition}
+            ORDER BY digest FOR UPDATE SKIP LOCKED)`,
+        [digests.slice(at, at + CHUNK)],
+      );
+      if (fate === 'gone') deleted += rowCount;
+    }
+  }
+  return deleted;
 }

@@ -82,16 +82,16 @@ describe('the files of a source', () => {
     ]);
   });
 
-  it('deletes contents that no source has had for a day, and no others', async () => {
+  it('deletes contents that no source has had for an hour, and no others', async () => {
     const texts = ['kept', 'replaced', 'came back'].map((name) => `// ${name} ${Date.now()}`);
     const [kept = '', replaced = '', cameBack = ''] = texts;
     const { id } = await create({ files: { 'a.rs': kept, 'b.rs': replaced, 'c.rs': cameBack } });
     await api.put(`/api/endpoints/${id}`, { files: { 'a.rs': kept } });
-    const dayLater = async () => {
+    const later = async () => {
       await dropUnusedSourceFiles(api.store);
-      await api.store.knex.raw("UPDATE source_files SET unused_since = unused_since - interval '25 hours'");
+      await api.store.knex.raw("UPDATE source_files SET unused_since = unused_since - interval '61 minutes'");
     };
-    await dayLater();
+    await later();
     expect(await Promise.all(texts.map(stored))).to.deep.equal([1, 1, 1]);
     await api.put(`/api/endpoints/${id}`, { files: { 'a.rs': kept, 'c.rs': cameBack } });
     await dropUnusedSourceFiles(api.store);
@@ -125,6 +125,8 @@ describe('the files of a source', () => {
     ['more files than the setting allows', { files: manyFiles(11) }, /SOURCE_FILES_LIMIT/],
     ['an entry that is no Rust', { entry: 'a.txt' }, /must end with "\.rs"/],
     ['an entry that leaves the folder', { entry: '../a.rs' }, /must not leave/],
+    ['an entry that is an option of rustc', { entry: '-Cx.rs' }, /must not begin with/],
+    ['an entry that is a file with options', { entry: '@a.rs' }, /must not begin with/],
   ];
   for (const [title, body, message] of refused)
     it(`refuses ${title} as a file of a source, and changes nothing`, async () => {
@@ -141,7 +143,8 @@ describe('the files of a source', () => {
     });
 
   it('refuses files among which the code of an endpoint cannot be', async () => {
-    const { id } = await create({ files: { 'a.rs': '' } });
+    const { id } = await create({ files: { 'a.rs': '' }, entry: 'src/main.rs' });
+    expectData(await api.put(`/api/endpoints/${id}`, { files: { 'handler.rs': '', 'a.rs': '' } }));
     expectFailure(await api.put(`/api/endpoints/${id}`, { entry: 'A.rs' }), 'invalid_input', /same file/);
   });
 

@@ -44,6 +44,31 @@ describe('the files of a handler', () => {
     expect(files).to.deep.equal(['a/b.rs', 'a/x/d.rs', 'own.rs', 'own/e/f.rs']);
   });
 
+  it('finds modules of a block with a path of its own beside each other, also in a file that is no mod.rs', async () => {
+    const files = await paths('main.rs', {
+      'main.rs': 'mod own;',
+      'own.rs': '#[path = "dir"] mod a { mod b; mod c { mod d; } }',
+      'dir/b.rs': '',
+      'dir/c/d.rs': '',
+    });
+    expect(files).to.deep.equal(['dir/b.rs', 'dir/c/d.rs', 'own.rs']);
+  });
+
+  it('finds what attributes include, and all places that a module may have', async () => {
+    const files = await paths('main.rs', {
+      'main.rs': [
+        '#![doc = include_str!("page.md")]',
+        '#[doc = include_str!("db.md")]',
+        '#[cfg_attr(test, path = "mock.rs")]',
+        '#[cfg_attr(windows, path = "win.rs")]',
+        'pub(crate) mod db;',
+        '#[cfg_attr(docsrs, doc = include_str!("missing.md"))] fn f() {}',
+      ].join('\n'),
+      ...{ 'page.md': '', 'db.md': '', 'mock.rs': '', 'win.rs': '', 'db.rs': '' },
+    });
+    expect(files).to.deep.equal(['db.md', 'db.rs', 'mock.rs', 'page.md', 'win.rs']);
+  });
+
   it('finds files that the attribute path names, whose modules are beside them', async () => {
     const files = await paths('src/main.rs', {
       'src/main.rs': '#[allow(dead_code)]\n#[path = "../shared/db.rs"]\npub mod db;\nmod r#type;',
@@ -124,13 +149,16 @@ describe('the files of a handler', () => {
 
   it('says which modules are a circle, and which are not UTF-8', async () => {
     const { problems } = await found('a.rs', {
-      'a.rs': 'mod b;\nmod bytes;',
+      'a.rs': 'mod b;\nmod bytes;\nmod twice;',
+      'twice.rs': '',
+      'twice/mod.rs': '',
       'b.rs': '#[path = "a.rs"] mod again;',
       'bytes.rs': Buffer.from([0xff]),
     });
     expect(problems).to.deep.equal([
       'b.rs:1: `mod again`: modules in a circle: a.rs -> b.rs -> a.rs',
       'a.rs:2: `mod bytes`: bytes.rs is not UTF-8, as all Rust is: save it so',
+      'a.rs:3: `mod twice`: it is at twice.rs and at twice/mod.rs: remove one of them',
     ]);
   });
 
@@ -139,6 +167,18 @@ describe('the files of a handler', () => {
     expect(await paths('main.rs', { 'main.rs': code, 'a.rs': '/* '.repeat(100_000) })).to.deep.equal([
       'a.rs',
     ]);
+    // Brackets without partners.
+    for (const part of [
+      ') mod a; ',
+      '#[path mod a; ',
+      'include_str!("a.rs" ',
+      '( mod a; ',
+      'mod b { mod a; ',
+    ])
+      expect(await paths('main.rs', { 'main.rs': part.repeat(50_000), 'a.rs': '' })).to.have.length.within(
+        0,
+        1,
+      );
   });
 });
 
@@ -149,11 +189,12 @@ describe('patterns of paths', () => {
     others: readonly string[],
   ])[] = [
     ['page.html', ['page.html'], ['a/page.html', 'page.htm']],
-    ['*.sql', ['a.sql', '.sql'], ['a/b.sql', 'a.sqlx']],
+    ['*.sql', ['a.sql', 'a.b.sql'], ['a/b.sql', 'a.sqlx', '.sql']],
     ['sql/**/*.sql', ['sql/a.sql', 'sql/a/b/c.sql'], ['a.sql', 'sql/a.txt']],
     ['templates', ['templates/a', 'templates/a/b'], ['template/a']],
     ['templates/', ['templates/a'], ['templates2/a']],
-    ['**', ['a', 'a/b'], []],
+    ['**', ['a', 'a/b'], ['.a', 'a/.b']],
+    ['.sqlx/**', ['.sqlx/q.json'], ['.sqlx/.git', 'sqlx/q.json']],
     ['a*b*c', ['abc', 'aXbXc', 'abbc'], ['ac', 'abcd']],
   ];
   for (const [pattern, matching, others] of cases)

@@ -1,8 +1,10 @@
 /** Handlers of several files, compiled and served: by the API, a deploy, an apply, and what the compiler says of each. */
 import { expect } from 'chai';
 import type { Diagnostic } from '../../src/model/diagnostic.js';
+import { openDatabase } from '../../src/store/database.js';
 import { applyFiles, planOf } from '../support/applies.js';
 import { expectData, expectFailure } from '../support/expect.js';
+import { numbered } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { answerOf, BESIDE, ENTRY, helloOf } from '../support/source-folders.js';
@@ -85,5 +87,34 @@ describe('handlers of several files', function () {
     expectData(await stack.api.post(`${rollback}?plan_hash=${plan_hash}`));
     expect(await ask('/two', host)).to.equal(answerOf('two'));
     expect((await planOf(stack.api, folder)).changes).to.deep.equal([]);
+  });
+
+  it('rolls back an apply of the version before, which had no files of sources', async () => {
+    const host = 'earlier.example';
+    const endpoint = { host, method: 'GET', route: '/one', handler: 'one.rs' };
+    const edge = { stack: 'earlier', domains: [{ host }], endpoints: [endpoint] };
+    const code = numbered(41);
+    const folder = { 'edge.yaml': JSON.stringify(edge), 'one.rs': code };
+    expectData(await applyFiles(stack.api, folder));
+    const without = { ...folder, 'edge.yaml': JSON.stringify({ ...edge, endpoints: [] }) };
+    const pruned = await applyFiles(stack.api, without, '&prune=true');
+    const { id } = expectData<{ id: string }>(pruned);
+    const store = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      // As that version has written it.
+      await store.knex.raw(
+        `UPDATE applies SET changes = (
+           SELECT jsonb_agg(change #- '{before,files}' #- '{before,entry}')
+             FROM jsonb_array_elements(changes) AS change) WHERE id = ?`,
+        [id],
+      );
+    } finally {
+      await store.close();
+    }
+    const rollback = `/api/applies/${id}/rollback`;
+    const { plan_hash } = expectData<{ plan_hash: string }>(await stack.api.post(`${rollback}?dry_run=true`));
+    expectData(await stack.api.post(`${rollback}?plan_hash=${plan_hash}`));
+    const { text } = await call(`${stack.gatewayUrl}/one`, { method: 'GET', headers: { host } });
+    expect(text.trim()).to.equal('41');
   });
 });

@@ -77,6 +77,8 @@ class DevWork {
   /** Where files of sources are, or were looked for. */
   readonly #folders = new Set<string>();
   #watchers: FSWatcher[] = [];
+  /** Called with a change, once they are watched for. */
+  #changed: (() => void) | undefined;
 
   constructor(session: Session, project: Project, host: string, publicUrl: string) {
     this.#session = session;
@@ -87,14 +89,20 @@ class DevWork {
 
   /** Deploys the endpoints whose files or crates are not those of the last deployment. */
   async deployChanged(): Promise<void> {
+    const sources = new Map<ProjectEndpoint, Source | CliError>();
     for (const endpoint of this.#project.endpoints) {
+      const { source, folders } = await findSource(endpoint, this.#project.file);
+      sources.set(endpoint, source);
+      for (const folder of folders) this.#folders.add(folder);
+    }
+    // What is saved from now on is deployed next.
+    if (this.#changed) this.#watch(this.#changed);
+    for (const [endpoint, source] of sources) {
       if (this.#session.signal.aborted) throw new InterruptError();
       // The host of one's own has no collections: the route is the whole one. Of the stack is only what edge.yaml has.
       const stack = endpoint.host === this.#host ? endpoint.stack : null;
       const own = { ...endpoint, host: this.#host, collection: undefined, stack };
       try {
-        const { source, folders } = await findSource(own, this.#project.file);
-        for (const folder of folders) this.#folders.add(folder);
         if (source instanceof CliError) throw source;
         const whole = JSON.stringify([own.dependencies, source]);
         if (this.#deployed.get(routeName(own)) === whole) continue;
@@ -167,6 +175,7 @@ class DevWork {
       };
       signal.addEventListener('abort', () => end(new InterruptError()));
       if (signal.aborted) return end(new InterruptError());
+      this.#changed = settle;
       this.#watch(settle);
       // What was saved before anything was watched.
       return settle();
@@ -183,8 +192,6 @@ class DevWork {
     }
     this.#watch(changed);
     await this.deployChanged();
-    // What was found now may be elsewhere.
-    this.#watch(changed);
   }
 
   /** Folders are watched, not files: many editors replace a file when they save. */

@@ -120,21 +120,14 @@ async function checkEndpoint(
   after: ReadonlyMap<string, InstallationObject>,
   check: CheckMember,
 ): Promise<void> {
-  const { limits, code, files, bindings, schedules, host } = object;
+  const { limits, code, bindings, schedules, host } = object;
   if (limits && changes.has('limits'))
     await check('limits', () => requireWithinSettings(limits, config, 'limits'));
-  if (code !== null && (changes.has('code') || changes.has('files')))
+  if (code !== null && changes.has('code'))
     await check('handler', () => {
-      const sizes = Object.values(files ?? {}).map(({ size }) => size);
-      if (sizes.length > config.SOURCE_FILES_LIMIT)
-        invalid(
-          `handler: has ${sizes.length} files; at most ${config.SOURCE_FILES_LIMIT} (SOURCE_FILES_LIMIT)`,
-        );
-      const bytes = sizes.reduce((sum, size) => sum + size, Buffer.byteLength(code));
+      const bytes = Buffer.byteLength(code);
       if (bytes > config.API_BODY_LIMIT_BYTES)
-        invalid(
-          `handler: has ${bytes} bytes with its files; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`,
-        );
+        invalid(`handler: has ${bytes} bytes; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`);
     });
   if (changes.has('bindings'))
     await check('bindings', () => {

@@ -92,7 +92,7 @@ export const FileEndpoint = closed({
         'unless given',
     }),
     include: Type.Array(Type.String({ format: 'file-pattern', minLength: 1, maxLength: 1024 }), {
-      maxItems: 100,
+      maxItems: 10_000,
       description:
         'Files of its source besides those that `mod` and `include_str!` name: paths in the root, in which * is a ' +
         'part of a name and ** any folders',

@@ -94,6 +94,8 @@ export class SourceTrees {
   }
 }
 
+/** What an apply reads as a description of the installation. */
+const DESCRIBES = /^edge(?:\/|\.[^/]*yaml$)/;
 /** The content of files that are of no source. */
 const OTHER = Buffer.alloc(0);
 
@@ -104,7 +106,7 @@ function canHave(
   addedAbsent: ReadonlySet<string>,
   isOneFile: boolean,
 ): boolean {
-  if (isOneFile && root === '') return false;
+  if (root === '' && (isOneFile || [...added.keys()].some((path) => DESCRIBES.test(path)))) return false;
   for (const [path, content] of added) {
     if (absent.has(path)) return false;
     const known = files.get(path);

@@ -4,13 +4,12 @@ import { AppError } from '../../errors.js';
 import {
   bytesOf,
   contentOf,
-  contentProblem,
   DEFAULT_ENTRY,
   type FileContents,
   fileRefs,
+  filesProblem,
   type HandlerSource,
   normalEntry,
-  requireSource,
 } from '../../model/source-files.js';
 import type { Store } from '../../store/database.js';
 import { keepSourceFiles, readSourceFiles } from '../../store/source-files.js';
@@ -25,7 +24,7 @@ type StoredFiles = Pick<HandlerSource, 'entry' | 'files'>;
 
 interface FilesDependencies {
   readonly store: Store;
-  readonly config: Pick<Config, 'SOURCE_FILES_LIMIT'>;
+  readonly config: Pick<Config, 'API_BODY_LIMIT_BYTES' | 'SOURCE_FILES_LIMIT'>;
 }
 
 /**
@@ -40,17 +39,12 @@ export async function admitFiles<R extends GivenFiles>(
   const admitted = { ...others, ...(entry !== undefined && { entry: normalEntry(entry) }) };
   if (files === undefined) return admitted;
   const beside = new Map(Object.entries(files ?? {}).map(([path, content]) => [path, bytesOf(content)]));
-  if (beside.size > config.SOURCE_FILES_LIMIT)
-    throw invalid(
-      `has ${beside.size} files; at most ${config.SOURCE_FILES_LIMIT} are allowed (SOURCE_FILES_LIMIT)`,
-    );
-  for (const [path, bytes] of beside) {
-    const problem = contentProblem(path, bytes);
-    if (problem !== undefined) throw invalid(`"${path}" ${problem}`);
-  }
+  const limits = { files: config.SOURCE_FILES_LIMIT, bytes: config.API_BODY_LIMIT_BYTES };
+  // Without an entry, the one that is stored counts: the store looks at both.
+  const problem = filesProblem(beside, entry === undefined ? undefined : (entry ?? DEFAULT_ENTRY), limits);
+  if (problem !== undefined) throw new AppError('invalid_input', `body.files: ${problem}`);
   const contents = new Map<string, Uint8Array>();
   const whole = { ...admitted, files: fileRefs(beside, contents) };
-  requireSource({ entry: null, ...whole });
   await keepSourceFiles(store, contents);
   return whole;
 }
@@ -70,8 +64,4 @@ export function filesWithDigests({ entry, files }: StoredFiles) {
 /** PostgreSQL has an order of its own. */
 function inOrder<T>(entries: readonly (readonly [string, T])[]): readonly (readonly [string, T])[] {
   return entries.toSorted(([left], [right]) => (left < right ? -1 : 1));
-}
-
-function invalid(message: string): AppError {
-  return new AppError('invalid_input', `body.files: ${message}`);
 }

@@ -34,8 +34,9 @@ export async function deploySource(
 ) {
   const { store } = deps;
   const draft = requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  const changed = requireSource({ ...draft, ...changes });
   await requireGateways(deps);
-  const source = compilable(requireSource({ ...draft, ...changes }));
+  const source = compilable(changed);
   const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, origin);
   const deployment = await requestSourceDeployment(store, {
     endpointId,

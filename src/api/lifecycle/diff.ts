@@ -59,12 +59,17 @@ export async function diffOf(
 
 function differingFiles(from: FileRefs, to: FileRefs): string[] {
   const paths = new Set([...Object.keys(from), ...Object.keys(to)]);
-  return [...paths].filter((path) => from[path]?.digest !== to[path]?.digest).sort();
+  return [...paths].filter((path) => refOf(from, path)?.digest !== refOf(to, path)?.digest).sort();
+}
+
+/** A path may be the name of what all objects have. */
+function refOf(files: FileRefs, path: string): FileRefs[string] | undefined {
+  return Object.hasOwn(files, path) ? files[path] : undefined;
 }
 
 /** Empty where there is no such file. */
 async function contentOf(store: Store, files: FileRefs | null, path: string): Promise<Buffer> {
-  const ref = files?.[path];
+  const ref = refOf(files ?? {}, path);
   if (!ref) return Buffer.alloc(0);
   return (await readSourceFiles(store, { [path]: ref })).get(path) ?? Buffer.alloc(0);
 }

@@ -77,7 +77,7 @@ export const FileDigests = Type.Record(
     },
     { title: 'FileDigest' },
   ),
-  { description: 'SourceFiles beside the code, by their paths' },
+  { description: 'Files beside the code, by their paths' },
 );
 export const DraftDependencies = Type.Unsafe<Dependencies | null>({
   ...DEPENDENCIES_SCHEMA,

@@ -1,9 +1,9 @@
 /** Reads the handlers of a bundle, with the files beside them that they name: modules, templates and their like. */
 import type { ImportedHandler } from '../../model/imported-parts.js';
-import { fileRefs, isRust, normalEntry } from '../../model/source-files.js';
+import { fileRefs, filesProblem, isRust, normalEntry } from '../../model/source-files.js';
 import { findFiles } from '../../model/source-finder.js';
 import type { ImportLimits } from '../limits.js';
-import { type ArchiveFile, readText } from './archive.js';
+import { readText } from './archive.js';
 import type { Contents, HandlerFile } from './contents.js';
 import { bundleError } from './errors.js';
 
@@ -27,35 +27,24 @@ export async function readHandlers(
   const sources = new Map<HandlerFile, ImportedHandler>();
   const modules = new Set<string>();
   const contents = new Map<string, Uint8Array>();
-  const read = async (path: string) => files.get(path)?.read();
+  // Handlers share files, and each is unpacked once.
+  const known = new Map<string, Buffer | undefined>();
+  const read = async (path: string) => {
+    if (!known.has(path)) known.set(path, await files.get(path)?.read());
+    return known.get(path);
+  };
   for (const handler of handlers) {
     const code = await readText(handler, limits.codeBytes, 'API_BODY_LIMIT_BYTES');
     if (!used.has(handler)) continue;
     const { path } = handler;
     const found = await findFiles(path, code, read);
     if (found.problems.length > 0) throw bundleError(found.problems.join('\n'));
-    requireWithin(handler, [...found.files.values()], code, limits);
+    const problem = filesProblem(found.files, path, { files: limits.sourceFiles, bytes: limits.codeBytes });
+    if (problem !== undefined) throw bundleError(`${path}: ${problem}.`);
     for (const file of found.files.keys()) if (isRust(file)) modules.add(file);
     const refs = fileRefs(found.files, contents);
     const entry = refs === null ? null : normalEntry(path);
     sources.set(handler, { file: path, code, entry, files: refs });
   }
   return { sources, modules, contents };
-}
-
-function requireWithin(
-  { path }: ArchiveFile,
-  files: readonly Buffer[],
-  code: string,
-  { codeBytes, sourceFiles }: Pick<ImportLimits, 'codeBytes' | 'sourceFiles'>,
-): void {
-  if (files.length > sourceFiles)
-    throw bundleError(
-      `${path} has ${files.length} files; at most ${sourceFiles} are allowed (SOURCE_FILES_LIMIT).`,
-    );
-  const bytes = files.reduce((sum, { length }) => sum + length, Buffer.byteLength(code));
-  if (bytes > codeBytes)
-    throw bundleError(
-      `${path} has ${bytes} bytes with its files; at most ${codeBytes} are allowed (API_BODY_LIMIT_BYTES).`,
-    );
 }

@@ -55,11 +55,20 @@ export async function readFolder(
       throw folderError([
         `The folder has ${length} ${name}; at most ${limits.operations} are allowed (IMPORT_OPERATIONS_LIMIT)`,
       ]);
-  const sources = await readSources(document.lists['endpoints'] ?? [], {
-    paths: [...files.keys()],
-    read: async (path) => files.get(path)?.(),
-    readCode: async (path) => (files.has(path) ? textOf(files, path, limits.codeBytes) : undefined),
-  });
+  // Handlers share files, and each is unpacked once.
+  const known = new Map<string, Buffer | undefined>();
+  const sources = await readSources(
+    document.lists['endpoints'] ?? [],
+    {
+      paths: [...files.keys()],
+      read: async (path) => {
+        if (!known.has(path)) known.set(path, await files.get(path)?.());
+        return known.get(path);
+      },
+      readCode: async (path) => (files.has(path) ? textOf(files, path, limits.codeBytes) : undefined),
+    },
+    { files: limits.sourceFiles, bytes: limits.codeBytes },
+  );
   return { ...document, ...sources };
 }
 

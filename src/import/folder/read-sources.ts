@@ -1,7 +1,7 @@
 /** The sources of a folder: the code that endpoints name, and the files beside it that belong to it. */
 import { AppError } from '../../errors.js';
-import { matchesPattern } from '../../model/file-patterns.js';
-import { fileRefs } from '../../model/source-files.js';
+import { matchingPaths } from '../../model/file-patterns.js';
+import { type FileLimits, fileRefs, filesProblem } from '../../model/source-files.js';
 import { findFiles } from '../../model/source-finder.js';
 import { isObject } from '../../util/json-object.js';
 import { entryPath } from '../bundle/entry-path.js';
@@ -20,6 +20,7 @@ export interface FolderFiles {
 export async function readSources(
   endpoints: readonly { readonly value: unknown }[],
   files: FolderFiles,
+  limits: FileLimits,
 ): Promise<Pick<Folder, 'sources' | 'contents'>> {
   const sources = new Map<string, FolderSource>();
   const contents = new Map<string, Uint8Array>();
@@ -29,6 +30,8 @@ export async function readSources(
     const code = await files.readCode(named.handler);
     if (code === undefined) continue;
     const { entry, beside, problems } = await filesOf(named, code, files);
+    const problem = filesProblem(beside, entry, limits);
+    if (problem !== undefined) problems.push(`${named.handler}: ${problem}`);
     sources.set(sourceName(named), { code, entry, files: fileRefs(beside, contents), problems });
   }
   return { sources, contents };
@@ -58,7 +61,11 @@ async function filesOf(
   { handler, root, include }: NamedSource,
   code: string,
   files: FolderFiles,
-): Promise<{ readonly beside: ReadonlyMap<string, Buffer> } & Pick<FolderSource, 'entry' | 'problems'>> {
+): Promise<{
+  readonly entry: string;
+  readonly beside: ReadonlyMap<string, Buffer>;
+  readonly problems: string[];
+}> {
   const within = root === '' ? '' : `${root}/`;
   if (!handler.startsWith(within)) {
     const problem = `the handler ${handler} is outside of its root ${root}`;
@@ -69,10 +76,11 @@ async function filesOf(
   const beside = new Map(found.files);
   const problems = found.problems.map((problem) => within + problem);
   for (const pattern of include) {
-    const matching = files.paths.filter((path) => path.startsWith(within) && path !== handler);
-    const included = matching
-      .map((path) => path.slice(within.length))
-      .filter((path) => matchesPattern(path, pattern));
+    const others = files.paths.filter((path) => path.startsWith(within) && path !== handler);
+    const included = matchingPaths(
+      others.map((path) => path.slice(within.length)),
+      pattern,
+    );
     if (included.length === 0) problems.push(`${handler}: no file matches "${pattern}", which it includes`);
     for (const path of included) beside.set(path, (await files.read(within + path)) ?? Buffer.alloc(0));
   }
