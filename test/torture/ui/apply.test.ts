@@ -231,6 +231,23 @@ describe('UI: apply and export', function () {
     await close();
   });
 
+  it('the export page says the size of a binary file instead of showing it, and has the browser save it', async () => {
+    const host = 'binary.test';
+    const content = Buffer.from([0x00, 0xff, 0x10]);
+    const files = { 'logo.bin': { base64: content.toString('base64') } };
+    await must(stack.api.post('/api/domains', { name: 'Binary', host }));
+    const endpoint = { name: 'logo', path: '/logo', method: 'GET', domain: host, code: code('logo'), files };
+    await must(stack.api.post('/api/endpoints', endpoint));
+    const { page, close } = await ui.open(`/ui/export?domain=${host}`);
+    await page.getByRole('button', { name: 'Show them' }).click();
+    await page.getByText('binary, 3 bytes').waitFor();
+    await expectAccessible(page);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download logo.bin' }).click();
+    expect(await readFile(await (await download).path())).to.deep.equal(content);
+    await close();
+  });
+
   it('the export page shows everything, a domain or a stack, and saves a ZIP or an OpenAPI document', async () => {
     const { page, close } = await ui.open('/ui/export');
     await page.getByRole('button', { name: 'Show them' }).click();

@@ -5,6 +5,7 @@ import { getFile } from '../api/client.js';
 import { useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
+import { Binary, type Bytes } from '../base/binary.js';
 import { Columns } from '../base/columns.js';
 import { Button, SelectField, TextField } from '../base/controls.js';
 import { saveFile } from '../base/download.js';
@@ -13,7 +14,10 @@ import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { bytes, count } from '../base/text.js';
 import { Visible } from '../base/visible.js';
+import type { Export } from '../generated/routes.js';
 import { Documents } from './documents.js';
+
+type Content = Export['files'][string];
 
 const ZIP = 'application/zip';
 
@@ -118,22 +122,37 @@ function Files({ part }: { readonly part: Part }) {
   );
 }
 
-function FileList({ files }: { readonly files: readonly (readonly [path: string, text: string])[] }) {
+function FileList({ files }: { readonly files: readonly (readonly [path: string, content: Content])[] }) {
   return (
     <>
       <p class="muted">{files.length === 1 ? 'One file' : `${count(files.length)} files`}</p>
       <FirstOf all={files}>
         {(shown) => (
           <ul class="card details-list">
-            {shown.map(([path, text]) => (
+            {shown.map(([path, content]) => (
               <li key={path}>
-                <OneFile path={path} text={text} isOpen={path === 'edge.yaml'} />
+                {typeof content === 'string' ? (
+                  <OneFile path={path} text={content} isOpen={path === 'edge.yaml'} />
+                ) : (
+                  <BinaryFile path={path} content={content} />
+                )}
               </li>
             ))}
           </ul>
         )}
       </FirstOf>
     </>
+  );
+}
+
+function BinaryFile({ path, content }: { readonly path: string; readonly content: Bytes }) {
+  return (
+    <div class="summary">
+      <span class="what mono">
+        <Visible text={path} isOneLine />
+      </span>
+      <Binary path={path} content={content} />
+    </div>
   );
 }
 
