@@ -126,7 +126,7 @@ describe('the log of an endpoint in the web UI', function () {
     await line(page, 'the cup is empty')
       .getByRole('link', { name: /^handler\.rs:6/ })
       .click();
-    await page.waitForURL(`**/ui/endpoints/${id}/code?line=6`);
+    await page.waitForURL(new RegExp(`/ui/endpoints/${id}/code\\?file=handler.rs&line=6&column=\\d+$`));
     await page.locator('.cm-content').waitFor();
     await close();
   });

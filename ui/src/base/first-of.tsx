@@ -8,12 +8,14 @@ const SHOWN = 200;
 
 interface FirstOfProps<T> {
   readonly all: readonly T[];
+  /** How many are shown at first. */
+  readonly first?: number;
   readonly children: (shown: readonly T[]) => ComponentChildren;
 }
 
-export function FirstOf<T>({ all, children }: FirstOfProps<T>) {
+export function FirstOf<T>({ all, first = SHOWN, children }: FirstOfProps<T>) {
   const [isAll, setAll] = useState(false);
-  const shown = isAll ? all : all.slice(0, SHOWN);
+  const shown = isAll ? all : all.slice(0, first);
   return (
     <>
       {children(shown)}

@@ -11,6 +11,8 @@ import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Ago, At, Badge, duration } from '../base/text.js';
 import { done, failed } from '../base/toasts.js';
+import { Visible } from '../base/visible.js';
+import { addressOfPlace } from '../endpoint/code-place.js';
 import type { Build } from '../generated/routes.js';
 import { BuildState, BuiltEndpoints, endpointsOf, tookOf } from './parts.js';
 
@@ -168,7 +170,7 @@ function Diagnostics({ diagnostics, endpointId }: DiagnosticsProps) {
     <section class="stack tight" aria-labelledby="diagnostics">
       <h2 id="diagnostics">What the compiler says</h2>
       <ul class="card details-list">
-        {diagnostics.map(({ level, code, message, line, column }, at) => (
+        {diagnostics.map(({ level, code, message, file, line, column }, at) => (
           <li key={at} class="diagnostic">
             <Badge tone={level === 'error' ? 'bad' : 'warn'}>
               {code === null ? level : `${level} ${code}`}
@@ -176,19 +178,36 @@ function Diagnostics({ diagnostics, endpointId }: DiagnosticsProps) {
             <span class="what">{message}</span>
             {line !== null && (
               <span class="small number">
-                {endpointId === undefined ? (
-                  `line ${line}`
-                ) : (
-                  <Link href={`/ui/endpoints/${endpointId}/code?line=${line}`}>
-                    line {line}
-                    {column !== null && `:${column}`}
-                  </Link>
-                )}
+                <DiagnosticPlace
+                  endpointId={endpointId}
+                  file={file ?? undefined}
+                  line={line}
+                  column={column}
+                />
               </span>
             )}
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+interface DiagnosticPlaceProps {
+  readonly endpointId: string | undefined;
+  /** Undefined in builds of earlier versions: the code. */
+  readonly file: string | undefined;
+  readonly line: number;
+  readonly column: number | null;
+}
+
+function DiagnosticPlace({ endpointId, file, line, column }: DiagnosticPlaceProps) {
+  const text = `line ${line}${column === null ? '' : `:${column}`}${file === undefined ? '' : ` of ${file}`}`;
+  if (endpointId === undefined) return <Visible text={text} isOneLine />;
+  const place = { file, line: String(line), column: column === null ? undefined : String(column) };
+  return (
+    <Link href={addressOfPlace(endpointId, place)}>
+      <Visible text={text} isOneLine />
+    </Link>
   );
 }

@@ -2,15 +2,14 @@
 
 export interface CompilerError {
   readonly message: string;
-  /** Undefined: it is about the whole handler. */
-  readonly place: { readonly line: string; readonly column: string } | undefined;
+  /** Such as `handler.rs:4:5`; undefined: it is about the whole handler. */
+  readonly place: string | undefined;
 }
 
-const ERROR = /^error(?:\[E\d+\])?: (.+)(?:\n\s*--> handler\.rs:(\d+):(\d+))?/m;
+const ERROR = /^error(?:\[E\d+\])?: (.+)(?:\n\s*--> (?!\/)(.+:\d+:\d+))?/m;
 
 /** The first error in a text such as that of a terminal; undefined when it is no text of the compiler. */
 export function compilerErrorOf(text: string | null): CompilerError | undefined {
-  const [, message, line, column] = ERROR.exec(text ?? '') ?? [];
-  if (message === undefined) return undefined;
-  return { message, place: line === undefined || column === undefined ? undefined : { line, column } };
+  const [, message, place] = ERROR.exec(text ?? '') ?? [];
+  return message === undefined ? undefined : { message, place };
 }

@@ -9,6 +9,7 @@ import { Ago, count } from '../base/text.js';
 import { Visible } from '../base/visible.js';
 import type { Endpoint } from '../generated/routes.js';
 import { addressOf } from './address.js';
+import { addressOfPlace, codePlaceOf, hasFileOf } from './code-place.js';
 import { type CompilerError, compilerErrorOf } from './compiler-text.js';
 import { useBuild } from './failed-build.js';
 import { rollBack } from './serve.js';
@@ -88,13 +89,12 @@ interface UncompiledProps extends TroubleProps {
 
 /** The draft does not compile, and of its build there is only the text. */
 function Uncompiled({ endpoint, error: { message, place }, tab }: UncompiledProps) {
-  const at = place && `handler.rs:${place.line}:${place.column}`;
   return (
     <div class="notice bad">
       <div>
         <ErrorText>
           The draft does not compile: <Visible text={message} />
-          <Place endpoint={endpoint} place={at ?? null} />
+          <Place endpoint={endpoint} place={place ?? null} />
           {endpoint.running && <div class="small muted">What served before continues to serve.</div>}
         </ErrorText>
         <details>
@@ -104,7 +104,7 @@ function Uncompiled({ endpoint, error: { message, place }, tab }: UncompiledProp
           </Columns>
         </details>
       </div>
-      {tab !== 'code' && !at && <Link href={addressOf(endpoint, 'code')}>See the code</Link>}
+      {tab !== 'code' && !place && <Link href={addressOf(endpoint, 'code')}>See the code</Link>}
     </div>
   );
 }
@@ -118,17 +118,13 @@ function ErrorText({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** Where a panic was, as a link to the code. */
-function Place({ endpoint, place }: { readonly endpoint: Endpoint; readonly place: string | null }) {
-  const [, line, column] = /^handler\.rs:(\d+):(\d+)$/.exec(place ?? '') ?? [];
-  if (line === undefined || column === undefined) return null;
+/** Where a panic was, as a link to the code if the draft has that file. */
+function Place({ endpoint, place: text }: { readonly endpoint: Endpoint; readonly place: string | null }) {
+  const place = codePlaceOf(text ?? '');
+  if (!place) return null;
+  const at = <Visible text={`at ${text}`} isOneLine />;
   return (
-    <>
-      {' '}
-      <Link href={`${addressOf(endpoint, 'code')}?${new URLSearchParams({ line, column })}`}>
-        at handler.rs:{line}:{column}
-      </Link>
-    </>
+    <> {hasFileOf(endpoint, place) ? <Link href={addressOfPlace(endpoint.id, place)}>{at}</Link> : at}</>
   );
 }
 

@@ -1,27 +1,34 @@
 /** The draft: written, compiled, and mended by what the compiler says. */
-import type { EditorView } from '@codemirror/view';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { useSearchParams } from 'wouter-preact';
 import type { ApiError } from '../../api/client.js';
 import { connection } from '../../api/live.js';
 import { toApiError } from '../../api/query.js';
 import { isExpired, may } from '../../api/session.js';
+import { Binary } from '../../base/binary.js';
 import { Button } from '../../base/controls.js';
 import { ErrorNotice } from '../../base/notices.js';
 import { Preparation } from '../../base/preparation.js';
+import { Visible } from '../../base/visible.js';
 import type { Endpoint } from '../../generated/routes.js';
 import { type DraftBuild, useBuild } from '../failed-build.js';
+import type { Buffers } from './buffers.js';
 import { Conflict } from './conflict.js';
 import { Crates, isAtCrate } from './crates.js';
 import { type Draft, draftOf } from './draft.js';
 import { Editor } from './editor.js';
-import { goTo, offsetOf } from './places.js';
+import { openAddFile } from './file-dialogs.js';
+import { FileTabs } from './file-tabs.js';
+import { FileTree } from './file-tree.js';
+import { contentAt, pathsOf, textAt, withText } from './files.js';
+import { type OpenFile, useLinkedPlace, useOpenFile } from './open-file.js';
 import { Problems } from './problems.js';
 import { sourceOf } from './source.js';
 
 export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const draft = draftOf(endpoint);
-  const view = useRef<EditorView>(undefined);
+  const file = useOpenFile(draft);
+  const buffers = useRef<Buffers>(undefined);
   const [, again] = useState(0);
   const mayWrite = may('endpoints:write');
   const mayCompile = may('endpoints:deploy');
@@ -29,7 +36,7 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const { isBusy, error, save, close } = useSaving(draft, mayCompile, () => conflict.current?.focus());
   const build = useBuild(endpoint);
   useLastCheck(endpoint, draft, build);
-  useLinkedPlace(view.current);
+  useLinkedPlace(buffers.current, file);
   const written = draft.written.value;
   const checked = draft.checked.value;
   // Here, in another window, or by somebody else.
@@ -54,6 +61,11 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
                 Discard changes
               </Button>
             )}
+            {mayWrite && (
+              <Button isSmall onClick={() => openAddFile(draft, file)}>
+                Add file
+              </Button>
+            )}
             {(mayCompile || mayWrite) && (
               <Button isSmall isDisabled={isBusy || written.code === ''} onClick={save}>
                 {mayCompile ? 'Compile' : 'Save'} <kbd>Ctrl S</kbd>
@@ -66,19 +78,28 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
             <Preparation />
           </div>
         )}
-        <Editor
-          label="Code of the handler"
-          code={written.code}
-          replaced={draft.replaced.value}
-          isReadOnly={!mayWrite}
-          checked={checked}
-          onInput={(code) => draft.write({ code })}
-          onSave={() => void save()}
-          onUpdate={(editor) => {
-            view.current = editor;
-            again((count) => count + 1);
-          }}
-        />
+        {file.missing !== undefined && (
+          <p class="pad-in muted" role="status">
+            There is no file <Visible text={file.missing} isOneLine /> in this draft.
+          </p>
+        )}
+        <Files endpoint={endpoint} draft={draft} file={file} mayWrite={mayWrite}>
+          <Editor
+            path={file.path}
+            entry={written.entry}
+            textOf={(path) => textAt(draft.written.peek(), path)}
+            replaced={draft.replaced.value}
+            isReadOnly={!mayWrite}
+            checked={checked}
+            onInput={(path, text) => draft.write(withText(draft.written.peek(), path, text))}
+            onOpen={(path) => path !== file.path && file.open(path)}
+            onSave={() => void save()}
+            onUpdate={(changed) => {
+              buffers.current = changed;
+              again((count) => count + 1);
+            }}
+          />
+        </Files>
         <p class="small muted editor-foot">
           Ctrl F searches, Ctrl Space completes a word. Escape, then Tab leaves the editor.
         </p>
@@ -86,8 +107,39 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
       {error && !isAtCrate(error, written.crates) && (
         <ErrorNotice error={error} onRetry={() => void save()} onClose={close} />
       )}
-      {checked && (!error || checked.hasFailed) && <Problems checked={checked} view={view.current} />}
+      {checked && (!error || checked.hasFailed) && <Problems checked={checked} buffers={buffers.current} />}
       <Crates draft={draft} isReadOnly={!mayWrite} error={error} />
+    </div>
+  );
+}
+
+interface FilesProps {
+  readonly endpoint: Endpoint;
+  readonly draft: Draft;
+  readonly file: OpenFile;
+  readonly mayWrite: boolean;
+  /** The editor: it is there also while a file is open that has no text, and keeps what was done in the others. */
+  readonly children: ComponentChildren;
+}
+
+/** Of several files a tree, and tabs of those that are open; one has neither. */
+function Files({ endpoint, draft, file, mayWrite, children }: FilesProps) {
+  const written = draft.written.value;
+  const content = contentAt(written, file.path);
+  const isText = typeof content === 'string';
+  const hasSeveral = pathsOf(written).length > 1;
+  return (
+    <div class={hasSeveral ? 'editor-files' : undefined}>
+      {hasSeveral && <FileTree endpoint={endpoint} draft={draft} file={file} mayWrite={mayWrite} />}
+      <div>
+        {hasSeveral && <FileTabs draft={draft} file={file} />}
+        {!isText && content && (
+          <div class="pad">
+            <Binary path={file.path} content={content} />
+          </div>
+        )}
+        <div hidden={!isText}>{children}</div>
+      </div>
     </div>
   );
 }
@@ -152,20 +204,6 @@ function useLastCheck(endpoint: Endpoint, draft: Draft, { failed, current }: Dra
     const { diagnostics, state } = build;
     const hasFailed = state === 'failed';
     if (hasFailed || diagnostics.length > 0)
-      draft.checked.value = { code: sourceOf(endpoint).code, diagnostics, hasFailed };
+      draft.checked.value = { source: sourceOf(endpoint), diagnostics, hasFailed };
   }, [draft, build]);
-}
-
-/**
- * `?line=12&column=5` leads to a place, as that of a panic in the log.
- * @param editor undefined until it is there, which can be after the first effects of the tab
- */
-function useLinkedPlace(editor: EditorView | undefined): void {
-  const [query] = useSearchParams();
-  const [line, column] = [Number(query.get('line')), Number(query.get('column') ?? 1)];
-  useEffect(() => {
-    if (!editor || !(line >= 1)) return;
-    const from = offsetOf(editor.state.doc, line, column >= 1 ? column : 1);
-    goTo(editor, { from, to: from });
-  }, [editor, line, column]);
 }

@@ -1,4 +1,4 @@
-/** Somebody else has changed the draft: what one does with the two texts. */
+/** Somebody else has changed the draft: what one does with the two sources. */
 import type { Ref } from 'preact';
 import { useState } from 'preact/hooks';
 import { useQuery } from '../../api/query.js';
@@ -12,9 +12,9 @@ import { done } from '../../base/toasts.js';
 import { Visible } from '../../base/visible.js';
 import type { Endpoint } from '../../generated/routes.js';
 import type { Draft } from './draft.js';
-import { type Source, textOf } from './source.js';
+import type { Source } from './source.js';
 
-const DiffView = lazyPart(async () => (await import('../versions/diff-view.js')).DiffView);
+const SourceDiff = lazyPart(async () => (await import('../versions/source-diff.js')).SourceDiff);
 
 interface ConflictProps {
   /** What gets the focus when one tries to save nevertheless. */
@@ -52,9 +52,9 @@ export function Conflict({ notice, endpoint, draft, theirs }: ConflictProps) {
       </div>
       {isComparing && (
         <Dialog title="Theirs and yours" isWide onClose={() => setComparing(false)}>
-          <DiffView
-            before={{ label: 'Theirs', text: textOf(theirs) }}
-            after={{ label: 'Yours', text: textOf(draft.written.value) }}
+          <SourceDiff
+            before={{ label: 'Theirs', source: theirs }}
+            after={{ label: 'Yours', source: draft.written.value }}
           />
           <footer>
             <Button onClick={() => setComparing(false)}>Close</Button>
@@ -66,12 +66,13 @@ export function Conflict({ notice, endpoint, draft, theirs }: ConflictProps) {
 }
 
 const LOOKED_AT = 20;
+const SOURCE = ['code', 'entry', 'files', 'dependencies'];
 
 /** Who has changed it last, for those who may know. */
 function ByWhom({ endpoint: { id } }: { readonly endpoint: Endpoint }) {
   const query = { object_kind: 'endpoint', object_id: id, outcome: 'changed', limit: LOOKED_AT } as const;
   const { data } = useQuery('GET /api/audit', may('audit:read') ? { query } : undefined);
-  const last = data?.find(({ after }) => after && ('code' in after || 'dependencies' in after));
+  const last = data?.find(({ after }) => after && SOURCE.some((member) => member in after));
   if (!last) return null;
   return (
     <>

@@ -8,11 +8,11 @@ import { ApiError, call, type Diagnostic, get } from '../../api/client.js';
 import { may, me } from '../../api/session.js';
 import { storeInTab } from '../../base/tab-storage.js';
 import type { Deployed, Endpoint } from '../../generated/routes.js';
-import { dependenciesOf, haveSameCrates, isSame, type Source, sourceOf } from './source.js';
+import { changesOf, isSame, type Source, sourceOf } from './source.js';
 
-/** What the compiler said of a text. */
+/** What the compiler said of a source. */
 export interface CheckedDraft {
-  readonly code: string;
+  readonly source: Source;
   readonly diagnostics: readonly Diagnostic[];
   readonly hasFailed: boolean;
 }
@@ -29,6 +29,8 @@ export class Draft {
   readonly checked = signal<CheckedDraft | undefined>(undefined);
   /** Counts how often what is written was replaced, not by typing. */
   readonly replaced = signal(0);
+  /** Paths of the files that have a tab. */
+  readonly opened = signal<readonly string[]>([]);
   readonly isDirty = computed(() => !isSame(this.written.value, this.base.value));
   readonly #id: string;
   readonly #key: string;
@@ -40,7 +42,7 @@ export class Draft {
     this.#key = key;
     this.#changedAt = endpoint.updated_at;
     const theirs = sourceOf(endpoint);
-    const kept = readKept(key);
+    const kept = readKept(key, theirs);
     this.written = signal(kept?.written ?? theirs);
     this.base = signal(kept?.base ?? theirs);
     this.follow(endpoint);
@@ -50,6 +52,12 @@ export class Draft {
 
   write(change: Partial<Source>): void {
     this.written.value = { ...this.written.peek(), ...change };
+  }
+
+  /** Writes what the editor does not know: files that come, go or get another path. */
+  replace(source: Source): void {
+    this.written.value = source;
+    this.replaced.value++;
   }
 
   /** Takes what the API has, unless that would lose what is written here. */
@@ -82,12 +90,13 @@ export class Draft {
     if (!this.isDirty.peek()) return 'saved';
     const written = this.written.peek();
     const params = { id: this.#id };
-    const { code, crates } = written;
-    const { data } = haveSameCrates(written, this.base.peek())
+    const { code, ...others } = changesOf(this.base.peek(), written);
+    const isCodeOnly = code !== undefined && Object.keys(others).length === 0;
+    const { data } = isCodeOnly
       ? await call('PUT /api/endpoints/{id}/code', { params, body: { code } })
       : await call('PUT /api/endpoints/{id}', {
           params,
-          body: { code, dependencies: dependenciesOf(crates) },
+          body: { ...(code !== undefined && { code }), ...others },
         });
     this.#hasChanged(data, written);
     return 'saved';
@@ -96,8 +105,7 @@ export class Draft {
   /** Saves and compiles. What the compiler says is in `checked`. @throws ApiError for all other failures */
   async compile(): Promise<SaveResult> {
     if ((await this.save()) === 'changed') return 'changed';
-    const { code } = this.written.peek();
-    await this.#check(code, async () => {
+    await this.#check(this.written.peek(), async () => {
       const { data } = await call('POST /api/endpoints/{id}/compile', { params: { id: this.#id } });
       return data.build_id;
     });
@@ -112,13 +120,10 @@ export class Draft {
   async deploy(message: string, percent: number): Promise<Deployed | 'changed' | undefined> {
     if (!(await this.#isUnchanged())) return 'changed';
     const written = this.written.peek();
-    const source = this.isDirty.peek() && {
-      code: written.code,
-      dependencies: dependenciesOf(written.crates),
-    };
+    const source = changesOf(this.base.peek(), written);
     const words = message.trim() !== '' && { message: message.trim() };
     let deployed: Deployed | undefined;
-    await this.#check(written.code, async () => {
+    await this.#check(written, async () => {
       const body = { ...source, ...words, percent };
       deployed = (await call('POST /api/endpoints/{id}/deploy', { params: { id: this.#id }, body })).data;
       return deployed.build_id;
@@ -128,15 +133,15 @@ export class Draft {
     return deployed;
   }
 
-  async #check(code: string, build: () => Promise<string>): Promise<void> {
+  async #check(source: Source, build: () => Promise<string>): Promise<void> {
     try {
       const id = await build();
       // Warnings are in the build, which not everybody may see.
       const seen = may('builds:read') && (await get('GET /api/builds/{id}', { params: { id } }));
-      this.checked.value = { code, diagnostics: seen ? seen.diagnostics : [], hasFailed: false };
+      this.checked.value = { source, diagnostics: seen ? seen.diagnostics : [], hasFailed: false };
     } catch (thrown) {
       if (!(thrown instanceof ApiError) || thrown.code !== 'compile_failed') throw thrown;
-      this.checked.value = { code, diagnostics: thrown.diagnostics, hasFailed: true };
+      this.checked.value = { source, diagnostics: thrown.diagnostics, hasFailed: true };
     }
   }
 
@@ -154,9 +159,8 @@ export class Draft {
 
   #take(source: Source): void {
     this.base.value = source;
-    this.written.value = source;
+    this.replace(source);
     this.theirs.value = undefined;
-    this.replaced.value++;
   }
 
   #keep(): void {
@@ -175,9 +179,12 @@ interface KeptDraft {
   readonly base: Source;
 }
 
-function readKept(key: string): KeptDraft | undefined {
+/** @param theirs what the API has: a build of this page that knew no files has kept none */
+function readKept(key: string, theirs: Source): KeptDraft | undefined {
   const text = sessionStorage.getItem(key);
-  return text === null ? undefined : (JSON.parse(text) as KeptDraft);
+  if (text === null) return undefined;
+  const { written, base } = JSON.parse(text) as KeptDraft;
+  return { written: { ...theirs, ...written }, base: { ...theirs, ...base } };
 }
 
 const drafts = new Map<string, Draft>();

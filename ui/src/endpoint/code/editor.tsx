@@ -1,4 +1,4 @@
-/** The editor of the code of a handler. */
+/** The editor of the files of a handler. */
 import {
   autocompletion,
   closeBrackets,
@@ -9,7 +9,7 @@ import {
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { rust } from '@codemirror/lang-rust';
 import { bracketMatching, indentOnInput, indentUnit } from '@codemirror/language';
-import { lintGutter, lintKeymap, type Diagnostic as Mark, setDiagnostics } from '@codemirror/lint';
+import { lintGutter, lintKeymap } from '@codemirror/lint';
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search';
 import { EditorState, type Extension } from '@codemirror/state';
 import {
@@ -22,73 +22,85 @@ import {
   lineNumbers,
 } from '@codemirror/view';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { Diagnostic } from '../../api/client.js';
+import { Buffers } from './buffers.js';
 import type { CheckedDraft } from './draft.js';
-import { apply, canApply, compiled, compiledField, spanOf } from './places.js';
+import { compiledField } from './places.js';
 import { theme } from './theme.js';
 
 interface EditorProps {
-  readonly label: string;
-  readonly code: string;
-  /** Another number: the text was replaced from elsewhere. */
+  /** Of the file that is shown, if it has text. */
+  readonly path: string;
+  /** The path of the code. */
+  readonly entry: string;
+  /** Undefined: there is no such file, or it has no text. */
+  readonly textOf: (path: string) => string | undefined;
+  /** Another number: texts were replaced from elsewhere. */
   readonly replaced: number;
   readonly isReadOnly: boolean;
   readonly checked: CheckedDraft | undefined;
-  readonly onInput: (code: string) => void;
+  readonly onInput: (path: string, text: string) => void;
+  /** Called when a place in a file was asked for. */
+  readonly onOpen: (path: string) => void;
   /** Ctrl-S. */
   readonly onSave: () => void;
-  /** Called with the editor when it is there, and after each change of its text or its messages. */
-  readonly onUpdate: (view: EditorView) => void;
+  /** Called with the files when they are there, and after each change of a text or of its messages. */
+  readonly onUpdate: (buffers: Buffers) => void;
 }
 
 export function Editor(props: EditorProps) {
-  const { label, replaced, isReadOnly, checked } = props;
+  const { path, replaced, isReadOnly, checked } = props;
   const parent = useRef<HTMLDivElement>(null);
-  const view = useRef<EditorView>(undefined);
+  const made = useRef<Buffers>(undefined);
   const latest = useRef(props);
   latest.current = props;
 
   useEffect(() => {
     if (!parent.current) return;
-    const editor = new EditorView({
-      parent: parent.current,
-      doc: latest.current.code,
-      extensions: [...extensions(label, isReadOnly, latest)],
+    const { path, entry, textOf } = latest.current;
+    const buffers = new Buffers(parent.current, textOf(path) === undefined ? entry : path, {
+      textOf: (path) => latest.current.textOf(path),
+      extensionsOf: (path) => [...extensions(path, latest, () => made.current)],
+      onInput: (path, text) => latest.current.onInput(path, text),
+      onOpen: (path) => latest.current.onOpen(path),
     });
-    view.current = editor;
-    latest.current.onUpdate(editor);
-    return () => editor.destroy();
-  }, [label, isReadOnly]);
+    made.current = buffers;
+    latest.current.onUpdate(buffers);
+    return () => buffers.destroy();
+  }, [isReadOnly]);
 
-  // Not with each change of `code`: what is typed is in the editor before it is here. Replacing can be undone.
+  // Not with each change of a text: what is typed is in the editor before it is here.
   useLayoutEffect(() => {
-    const editor = view.current;
-    const { code } = latest.current;
-    if (!editor || editor.state.doc.toString() === code) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: code } });
+    const buffers = made.current;
+    if (!buffers) return;
+    buffers.takeTexts();
+    latest.current.onUpdate(buffers);
   }, [replaced]);
 
+  useLayoutEffect(() => made.current?.open(path), [path]);
+
   useEffect(() => {
-    const editor = view.current;
-    if (!editor || !checked) return;
-    editor.dispatch({ effects: compiled(editor.state, checked.code) });
-    editor.dispatch(setDiagnostics(editor.state, marksOf(editor.state, checked.diagnostics)));
-    latest.current.onUpdate(editor);
+    const buffers = made.current;
+    if (!buffers || !checked) return;
+    buffers.check(checked);
+    latest.current.onUpdate(buffers);
   }, [checked, isReadOnly]);
 
   return <div class="editor" ref={parent} />;
 }
 
 function* extensions(
-  label: string,
-  isReadOnly: boolean,
+  path: string,
   latest: { readonly current: EditorProps },
+  buffers: () => Buffers | undefined,
 ): Generator<Extension> {
+  const { entry, isReadOnly } = latest.current;
+  const label = path === entry ? 'Code of the handler' : `Code of ${path}`;
   yield theme;
   yield [lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), drawSelection()];
   // Characters that cannot be seen are shown, those that change the direction of a text among them.
   yield highlightSpecialChars();
-  yield [rust(), indentUnit.of('    '), indentOnInput(), bracketMatching(), closeBrackets()];
+  if (path.endsWith('.rs')) yield rust();
+  yield [indentUnit.of('    '), indentOnInput(), bracketMatching(), closeBrackets()];
   yield autocompletion({ override: [completeAnyWord] });
   yield [search({ top: true }), highlightSelectionMatches()];
   yield [history(), compiledField, lintGutter()];
@@ -105,34 +117,10 @@ function* extensions(
     ...[...closeBracketsKeymap, ...completionKeymap, ...searchKeymap, ...lintKeymap, ...historyKeymap],
     ...[...defaultKeymap, indentWithTab],
   ]);
-  yield EditorView.updateListener.of(({ docChanged, view, state }) => {
+  yield EditorView.updateListener.of(({ docChanged, state }) => {
     if (!docChanged) return;
-    latest.current.onInput(state.doc.toString());
-    latest.current.onUpdate(view);
+    latest.current.onInput(path, state.doc.toString());
+    const now = buffers();
+    if (now) latest.current.onUpdate(now);
   });
 }
-
-/** The messages that have a place in the text, with what the compiler suggests. */
-function marksOf(state: EditorState, diagnostics: readonly Diagnostic[]): Mark[] {
-  return diagnostics.flatMap((diagnostic): Mark[] => {
-    const span = spanOf(state, diagnostic);
-    if (!span) return [];
-    return [
-      {
-        ...span,
-        severity: diagnostic.level === 'error' ? 'error' : 'warning',
-        message: [diagnostic.message, ...primaryLabels(diagnostic)].join('\n'),
-        actions: diagnostic.suggestions
-          .filter((suggestion) => canApply(state, suggestion))
-          .map((suggestion) => ({
-            name: suggestion.message,
-            apply: (view) => apply(view, suggestion),
-          })),
-      },
-    ];
-  });
-}
-
-/** What the compiler says at the place itself. */
-const primaryLabels = ({ labels }: Diagnostic): string[] =>
-  labels.flatMap(({ is_primary, text }) => (is_primary && text !== null ? [text] : []));

@@ -1,22 +1,23 @@
 /**
- * Places in the text: rustc counts lines and characters from 1, the editor UTF-16 units from 0. They are those of the
- * text that was compiled, and move with what is written after that.
+ * Places in the text of one file: rustc counts lines and characters from 1, the editor UTF-16 units from 0. They are
+ * those of the text that was compiled, and move with what is written after that.
  */
 import {
   type ChangeDesc,
   ChangeSet,
+  type ChangeSpec,
   type EditorState,
   StateEffect,
   StateField,
   Text,
 } from '@codemirror/state';
-import type { EditorView } from '@codemirror/view';
 import type { Diagnostic } from '../../api/client.js';
 
-type Suggestion = Diagnostic['suggestions'][number];
+export type Suggestion = Diagnostic['suggestions'][number];
+export type Edit = Suggestion['edits'][number];
 
 /** Offsets of UTF-16 units, the second behind the last. */
-interface Span {
+export interface Span {
   readonly from: number;
   readonly to: number;
 }
@@ -27,21 +28,25 @@ interface CompiledText {
   readonly changes: ChangeDesc;
 }
 
-const setCompiled = StateEffect.define<CompiledText>();
+const setCompiled = StateEffect.define<CompiledText | undefined>();
 
 export const compiledField = StateField.define<CompiledText | undefined>({
   create: () => undefined,
   update: (value, { effects, docChanged, changes }) => {
     const set = effects.find((effect) => effect.is(setCompiled));
-    if (set) return set.value as CompiledText;
+    if (set) return set.value as CompiledText | undefined;
     return value && docChanged ? { ...value, changes: value.changes.composeDesc(changes.desc) } : value;
   },
 });
 
-/** Says which text has been compiled; places are of that one. */
-export function compiled(state: EditorState, code: string): StateEffect<unknown> {
-  const text = Text.of(code.split('\n'));
-  return setCompiled.of({ text, changes: changeBetween(code, state.doc.toString()) });
+/**
+ * Says which text has been compiled; places are of that one.
+ * @param compiledText undefined: this file was not there
+ */
+export function compiled(state: EditorState, compiledText: string | undefined): StateEffect<unknown> {
+  if (compiledText === undefined) return setCompiled.of(undefined);
+  const text = Text.of(compiledText.split('\n'));
+  return setCompiled.of({ text, changes: changeBetween(compiledText, state.doc.toString()) });
 }
 
 /** One change that makes a text of another. */
@@ -78,10 +83,13 @@ function spanIn(text: Text, { line, column, end_line, end_column }: RustcRange):
   return { from, to: Math.max(from, offsetOf(text, end_line, end_column)) };
 }
 
-/** Where a message, or a part of it, is now; undefined when it is not about the handler's own source. */
+/** A message of the compiler, or a part of it. */
+export type Located = Pick<Diagnostic, 'file' | 'line' | 'column' | 'end_line' | 'end_column'>;
+
+/** Where a message about this file is now; undefined when it is not about the handler's own source. */
 export function spanOf(
   state: EditorState,
-  { line, column, end_line, end_column }: Pick<Diagnostic, 'line' | 'column' | 'end_line' | 'end_column'>,
+  { line, column, end_line, end_column }: Located,
 ): Span | undefined {
   const now = state.field(compiledField);
   if (!now || line === null || column === null) return undefined;
@@ -93,35 +101,18 @@ export function spanOf(
   };
 }
 
-/** Whether what a suggestion changes is still there as the compiler saw it. */
-export function canApply(state: EditorState, { edits }: Suggestion): boolean {
+/** Whether what an edit of this file changes is still there as the compiler saw it. */
+export function isUntouched(state: EditorState, edit: Edit): boolean {
   const now = state.field(compiledField);
-  if (!now || edits.length === 0 || state.readOnly) return false;
-  return edits.every((edit) => {
-    const { from, to } = spanIn(now.text, edit);
-    return now.changes.touchesRange(from, to) === false;
-  });
+  if (!now || state.readOnly) return false;
+  const { from, to } = spanIn(now.text, edit);
+  return now.changes.touchesRange(from, to) === false;
 }
 
-/** Does what the compiler suggests. */
-export function apply(view: EditorView, suggestion: Suggestion): void {
-  const now = view.state.field(compiledField);
-  if (!now || !canApply(view.state, suggestion)) return;
-  const changes = suggestion.edits.map((edit) => {
-    const { from, to } = spanIn(now.text, edit);
-    return { from: now.changes.mapPos(from), to: now.changes.mapPos(to), insert: edit.replacement };
-  });
-  const [first] = changes;
-  view.dispatch({
-    changes,
-    ...(first && { selection: { anchor: first.from } }),
-    ...{ scrollIntoView: true, userEvent: 'input.suggestion' },
-  });
-  view.focus();
-}
-
-/** Shows a place and puts the cursor there. */
-export function goTo(view: EditorView, { from, to }: Span): void {
-  view.dispatch({ selection: { anchor: from, head: to }, scrollIntoView: true });
-  view.focus();
+/** The change that an edit of this file is now. */
+export function changeOf(state: EditorState, edit: Edit): ChangeSpec {
+  const now = state.field(compiledField);
+  if (!now) return [];
+  const { from, to } = spanIn(now.text, edit);
+  return { from: now.changes.mapPos(from), to: now.changes.mapPos(to), insert: edit.replacement };
 }

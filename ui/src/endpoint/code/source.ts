@@ -1,4 +1,4 @@
-/** What one writes of an endpoint: its code, and the crates that it uses. */
+/** What one writes of an endpoint: its code, the files beside it, and the crates that it uses. */
 import type { Endpoint } from '../../generated/routes.js';
 
 /** A crate as the form has it; what it has no field for is kept. */
@@ -10,16 +10,24 @@ export interface Crate {
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
+/** Files by their paths: their text, or their bytes in base64. */
+export type Files = Endpoint['files'];
+export type FileContent = Files[string];
+
 export interface Source {
   /** The code, with LF at the ends of lines. */
   readonly code: string;
+  /** The path of the code among the files. */
+  readonly entry: string;
+  /** The files beside the code, as the API has them. */
+  readonly files: Files;
   readonly crates: readonly Crate[];
 }
 
-type EndpointSource = Pick<Endpoint, 'code' | 'dependencies'>;
+type EndpointSource = Pick<Endpoint, 'code' | 'entry' | 'files' | 'dependencies'>;
 
-export function sourceOf({ code, dependencies }: EndpointSource): Source {
-  return { code: (code ?? '').replace(/\r\n?/g, '\n'), crates: cratesOf(dependencies) };
+export function sourceOf({ code, entry, files, dependencies }: EndpointSource): Source {
+  return { code: (code ?? '').replace(/\r\n?/g, '\n'), entry, files, crates: cratesOf(dependencies) };
 }
 
 function cratesOf(dependencies: Endpoint['dependencies']): readonly Crate[] {
@@ -52,10 +60,38 @@ export function doubleCrate(crates: readonly Crate[]): string | undefined {
 }
 
 export function isSame(left: Source, right: Source): boolean {
-  return left.code === right.code && haveSameCrates(left, right);
+  return left.code === right.code && haveSameFiles(left, right) && haveSameCrates(left, right);
 }
 
-export function haveSameCrates(left: Source, right: Source): boolean {
+/** What a request has to say so that one source becomes another. */
+export function changesOf(before: Source, after: Source) {
+  return {
+    ...(after.code !== before.code && { code: after.code }),
+    // Together: which files there may be depends on the path of the code.
+    ...(!haveSameFiles(before, after) && { entry: after.entry, files: after.files }),
+    ...(!haveSameCrates(before, after) && { dependencies: dependenciesOf(after.crates) }),
+  };
+}
+
+function haveSameFiles(left: Source, right: Source): boolean {
+  if (left.entry !== right.entry) return false;
+  if (left.files === right.files) return true;
+  const paths = Object.keys(left.files);
+  if (paths.length !== Object.keys(right.files).length) return false;
+  return paths.every((path) => isSameContent(left.files[path], fileOf(right.files, path)));
+}
+
+/** Undefined where there is no such file; also for what every object has, such as `constructor`. */
+export function fileOf(files: Files, path: string): FileContent | undefined {
+  return Object.hasOwn(files, path) ? files[path] : undefined;
+}
+
+export function isSameContent(left: FileContent | undefined, right: FileContent | undefined): boolean {
+  if (typeof left !== 'object' || typeof right !== 'object') return left === right;
+  return left.base64 === right.base64;
+}
+
+function haveSameCrates(left: Source, right: Source): boolean {
   return left.crates === right.crates || keyOf(left.crates) === keyOf(right.crates);
 }
 
@@ -63,7 +99,7 @@ function keyOf(crates: readonly Crate[]): string {
   return JSON.stringify(cratesOf(dependenciesOf(crates)));
 }
 
-/** All of it in one text, to be compared: the code, and its crates where there are some. */
+/** The code and its crates, where there are some, in one text, to be compared. */
 export function textOf({ code, crates }: Source): string {
   if (crates.length === 0) return code;
   const lines = JSON.stringify(dependenciesOf(crates), null, 2).split('\n');

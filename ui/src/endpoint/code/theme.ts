@@ -69,6 +69,8 @@ const look = EditorView.theme({
     background: 'color-mix(in srgb, var(--ok) 30%, transparent)',
   },
   '&.cm-merge-a .cm-changedText': { background: 'color-mix(in srgb, var(--bad) 30%, transparent)' },
+  // Colours of the syntax would be too faint on it.
+  '.cm-changedText span': { color: 'var(--text)' },
   '.cm-collapsedLines': { background: 'var(--surface-2)', color: 'var(--text-2)' },
 });
 

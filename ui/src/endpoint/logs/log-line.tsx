@@ -4,6 +4,7 @@ import { once } from '../../base/once.js';
 import { duration } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
 import type { LogEntry } from '../../generated/routes.js';
+import { addressOfPlace, codePlaceOf } from '../code-place.js';
 
 export interface LogLineProps {
   readonly entry: LogEntry;
@@ -103,13 +104,13 @@ export function textOf(value: unknown): string {
 
 /** Where a panic or an error was, as a link to that line of the code. */
 export function Place({ entry: { endpoint_id: id, fields } }: { readonly entry: LogEntry }) {
-  const place = fields?.['place'];
-  if (typeof place !== 'string') return null;
-  const [, line] = /^handler\.rs:(\d+)(?::\d+)?$/.exec(place) ?? [];
-  if (line === undefined) return <Visible text={place} isOneLine />;
+  const text = fields?.['place'];
+  if (typeof text !== 'string') return null;
+  const place = codePlaceOf(text);
+  if (!place) return <Visible text={text} isOneLine />;
   return (
-    <Link class="place mono" href={`/ui/endpoints/${id}/code?line=${line}`}>
-      {place}
+    <Link class="place mono" href={addressOfPlace(id, place)}>
+      <Visible text={text} isOneLine />
     </Link>
   );
 }

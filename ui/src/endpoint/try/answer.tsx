@@ -1,13 +1,14 @@
 /** What a version has answered. */
 import { Fragment } from 'preact';
 import { Link } from 'wouter-preact';
+import { bytesOf } from '../../base/binary.js';
 import { Button } from '../../base/controls.js';
 import { saveFile } from '../../base/download.js';
 import { pretty } from '../../base/pretty.js';
 import { Badge, bytes, count, duration, type Tone } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
 import type { Endpoint, Invocation } from '../../generated/routes.js';
-import { addressOf } from '../address.js';
+import { addressOfPlace, withCodePlaces } from '../code-place.js';
 import { BindService } from '../trouble.js';
 
 /** More makes the page slow, and nobody reads it. */
@@ -65,23 +66,17 @@ export function Answer({ endpoint, answer }: AnswerProps) {
 
 /** Text in which places of the code, such as those of panics, are links to them. */
 function WithPlaces({ endpoint, text }: { readonly endpoint: Endpoint; readonly text: string }) {
-  // The parts of a pattern with groups: text, line, column, text, and so on.
-  const parts = text.split(/\bhandler\.rs:(\d+):(\d+)/);
   return (
     <>
-      {parts.map((part, index) => {
-        const column = parts[index + 1];
-        if (index % 3 === 0) return <Visible key={index} text={part} />;
-        if (index % 3 === 2 || column === undefined) return null;
-        return (
-          <Link
-            key={index}
-            href={`${addressOf(endpoint, 'code')}?${new URLSearchParams({ line: part, column })}`}
-          >
-            handler.rs:{part}:{column}
+      {withCodePlaces(endpoint, text).map((part, index) =>
+        typeof part === 'string' ? (
+          <Visible key={index} text={part} />
+        ) : (
+          <Link key={index} href={addressOfPlace(endpoint.id, part)}>
+            <Visible text={`${part.file}:${part.line}:${part.column}`} />
           </Link>
-        );
-      })}
+        ),
+      )}
     </>
   );
 }
@@ -116,7 +111,7 @@ function Body({ answer: { body, body_base64, headers } }: { readonly answer: Inv
 }
 
 function Binary({ base64, type }: { readonly base64: string; readonly type: string }) {
-  const content = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const content = bytesOf({ base64 });
   return (
     <div class="row-inline">
       <span>

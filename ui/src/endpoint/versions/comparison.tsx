@@ -7,9 +7,9 @@ import { lazyPart } from '../../base/lazy.js';
 import { Loaded } from '../../base/notices.js';
 import type { Endpoint, VersionSummary } from '../../generated/routes.js';
 import { draftOf } from '../code/draft.js';
-import { sourceOf, textOf } from '../code/source.js';
+import { sourceOf } from '../code/source.js';
 
-const DiffView = lazyPart(async () => (await import('./diff-view.js')).DiffView);
+const SourceDiff = lazyPart(async () => (await import('./source-diff.js')).SourceDiff);
 /** Stands for the draft, in the place of the number of a version. */
 export const DRAFT = 'draft';
 
@@ -57,16 +57,16 @@ interface SidesProps {
 }
 
 function Sides({ endpoint, from, to }: SidesProps) {
-  const before = useText(endpoint, from);
-  const after = useText(endpoint, to);
+  const before = useSource(endpoint, from);
+  const after = useSource(endpoint, to);
   return (
     <Loaded result={before}>
       {(left) => (
         <Loaded result={after}>
           {(right) => (
-            <DiffView
-              before={{ label: labelOf(from), text: left }}
-              after={{ label: labelOf(to), text: right }}
+            <SourceDiff
+              before={{ label: labelOf(from), source: left }}
+              after={{ label: labelOf(to), source: right }}
             />
           )}
         </Loaded>
@@ -78,12 +78,12 @@ function Sides({ endpoint, from, to }: SidesProps) {
 const labelOf = (which: string) => (which === DRAFT ? 'The draft' : `Version ${which}`);
 
 /** A version, or the draft with what is not saved yet. */
-function useText(endpoint: Endpoint, which: string) {
+function useSource(endpoint: Endpoint, which: string) {
   const params = { id: endpoint.id, version: which };
   const result = useQuery(
     'GET /api/endpoints/{id}/versions/{version}',
     which === DRAFT ? undefined : { params },
   );
-  if (which !== DRAFT) return { ...result, data: result.data && textOf(sourceOf(result.data)) };
-  return { ...result, data: textOf(draftOf(endpoint).written.value), error: undefined };
+  if (which !== DRAFT) return { ...result, data: result.data && sourceOf(result.data) };
+  return { ...result, data: draftOf(endpoint).written.value, error: undefined };
 }

@@ -15,6 +15,7 @@ interface Side {
 interface DiffProps {
   readonly before: Side;
   readonly after: Side;
+  readonly isRust: boolean;
 }
 
 /** Texts that differ so much that this takes longer are compared roughly. */
@@ -26,19 +27,19 @@ const OPTIONS = {
 /** Here there is no room for two texts side by side: what was taken out is shown above what came instead. */
 const NARROW = '(max-width: 700px)';
 
-export function DiffView({ before, after }: DiffProps) {
+export function DiffView({ before, after, isRust }: DiffProps) {
   const parent = useRef<HTMLDivElement>(null);
   const isNarrow = useMedia(NARROW);
   useEffect(() => {
     if (!parent.current) return;
     const view = isNarrow ? oneBelowTheOther(parent.current) : sideBySide(parent.current);
     return () => view.destroy();
-  }, [before.label, before.text, after.label, after.text, isNarrow]);
+  }, [before.label, before.text, after.label, after.text, isRust, isNarrow]);
 
   const sideBySide = (element: HTMLElement) =>
     new MergeView({
-      a: { doc: before.text, extensions: extensions(before.label) },
-      b: { doc: after.text, extensions: extensions(after.label) },
+      a: { doc: before.text, extensions: extensions(before.label, isRust) },
+      b: { doc: after.text, extensions: extensions(after.label, isRust) },
       parent: element,
       ...OPTIONS,
     });
@@ -46,7 +47,7 @@ export function DiffView({ before, after }: DiffProps) {
     new EditorView({
       doc: after.text,
       extensions: [
-        ...extensions(after.label),
+        ...extensions(after.label, isRust),
         unifiedMergeView({ original: before.text, mergeControls: false, ...OPTIONS }),
       ],
       parent: element,
@@ -63,9 +64,10 @@ export function DiffView({ before, after }: DiffProps) {
   );
 }
 
-function extensions(label: string): Extension[] {
+function extensions(label: string, isRust: boolean): Extension[] {
   return [
-    ...[theme, rust(), lineNumbers(), EditorState.readOnly.of(true), EditorView.lineWrapping],
+    ...[theme, lineNumbers(), EditorState.readOnly.of(true), EditorView.lineWrapping],
+    ...(isRust ? [rust()] : []),
     EditorView.contentAttributes.of({ 'aria-label': label }),
   ];
 }
