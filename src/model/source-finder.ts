@@ -36,6 +36,9 @@ export async function findFiles(entry: string, code: string, read: ReadSourceFil
   return search;
 }
 
+/** Nobody reads more. */
+const MAX_PROBLEMS = 100;
+
 class Search implements FoundFiles {
   readonly files = new Map<string, Buffer>();
   readonly problems: string[] = [];
@@ -49,7 +52,10 @@ class Search implements FoundFiles {
     const visit = JSON.stringify([path, modules]);
     if (this.#seen.has(visit)) return;
     this.#seen.add(visit);
-    for (const reference of fileReferences(code)) await this.#follow(path, reference, modules, chain);
+    for (const reference of fileReferences(code)) {
+      if (this.problems.length >= MAX_PROBLEMS) return;
+      await this.#follow(path, reference, modules, chain);
+    }
   }
 
   async #follow(
