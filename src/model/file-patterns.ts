@@ -1,7 +1,7 @@
 /**
- * Patterns of paths: `*` is any part of a name, `**` any folders, and a folder stands for all that is in it; what begins
- * with a dot has to be named. (Node 20 has no `path.matchesGlob`.) The command line has a copy of this file, which
- * therefore imports nothing.
+ * Patterns of paths: `*` is any part of a name, `**` any folders, and a folder stands for all that is in it; what
+ * begins with a dot has to be named. (Node 20 has no `path.matchesGlob`.) The command line has a copy of this file,
+ * which therefore imports nothing.
  */
 
 /** Paths of a list that a pattern means: itself, where there is such a file; otherwise those that match. */

@@ -43,7 +43,15 @@ describe('compiler diagnostics', () => {
         end_line: 7,
         end_column: 8,
         labels: [
-          { file: 'handler.rs', line: 7, column: 5, end_line: 7, end_column: 8, text: null, is_primary: true },
+          {
+            file: 'handler.rs',
+            line: 7,
+            column: 5,
+            end_line: 7,
+            end_column: 8,
+            text: null,
+            is_primary: true,
+          },
         ],
         suggestions: [],
         rendered: 'error[E0308]: mismatched types\n --> handler.rs:7:5\n',

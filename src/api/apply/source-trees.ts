@@ -1,6 +1,6 @@
 /**
- * Places the sources of an export in its folder: those of several files, whose paths are relative to one folder. Sources
- * that can be beside each other share one, and the files that they have in common.
+ * Places the sources of an export in its folder: those of several files, whose paths are relative to one folder.
+ * Sources that can be beside each other share one, and the files that they have in common.
  */
 
 import { type NamedFiles, namedFiles, type SourceWithContents } from '../../model/named-files.js';

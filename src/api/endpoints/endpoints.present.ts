@@ -4,8 +4,8 @@ import type { Store } from '../../store/database.js';
 import { type Endpoint, needsCompile } from '../../store/endpoints.js';
 import type { VersionState } from '../../store/observations.js';
 import { presenter } from '../response/present.js';
+import { filesWithContents, filesWithDigests } from '../response/source-files.js';
 import { EndpointSummary, EndpointView, ListedEndpoint, type TargetInForce } from './endpoints.schema.js';
-import { filesWithContents, filesWithDigests } from './source-files.js';
 
 const present = presenter(EndpointView);
 const presentListed = presenter(ListedEndpoint);

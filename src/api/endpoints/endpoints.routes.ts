@@ -20,6 +20,7 @@ import { mapInParts } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { withPolicyRoom } from '../policies/policy-room.js';
+import { admitFiles } from '../request/source-files.js';
 import { turnsOfList } from '../response/list-turns.js';
 import { Reply, TextReply } from '../response/reply.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
@@ -37,7 +38,6 @@ import {
   SourceFile,
   UpdateEndpoint,
 } from './endpoints.schema.js';
-import { admitFiles } from './source-files.js';
 
 const tag = 'Endpoints';
 /** The media type of Rust, which has none that is registered. */

@@ -1,7 +1,7 @@
 /**
  * Reads a folder that describes an installation: a ZIP, or JSON with its files. `edge.yaml` and all `edge/*.yaml` are
- * merged in this order, then the overlay `edge.ENVIRONMENT.yaml`; of other files, only those of sources count that these
- * name.
+ * merged in this order, then the overlay `edge.ENVIRONMENT.yaml`; of other files, only those of the sources
+ * count that these name.
  */
 import { readFile } from 'node:fs/promises';
 import { AppError, toError } from '../../errors.js';

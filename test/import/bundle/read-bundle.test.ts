@@ -5,9 +5,9 @@ import { AppError } from '../../../src/errors.js';
 import { readBundle } from '../../../src/import/bundle/read-bundle.js';
 import type { ImportedApi } from '../../../src/import/imported-api.js';
 import type { ImportLimits } from '../../../src/import/limits.js';
+import { ONE_FILE } from '../../support/one-file.js';
 import { ZipFolder, zipOf } from '../../support/zip.js';
 import { withTexts } from '../documents/documents.js';
-import { ONE_FILE } from '../../support/one-file.js';
 
 type Files = Record<string, string | Uint8Array>;
 

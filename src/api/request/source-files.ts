@@ -1,9 +1,8 @@
-/** The files of sources as requests bring them and answers show them. */
+/** The files of sources as requests bring them. */
 import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
 import {
   bytesOf,
-  contentOf,
   DEFAULT_ENTRY,
   type FileContents,
   fileRefs,
@@ -12,7 +11,7 @@ import {
   normalEntry,
 } from '../../model/source-files.js';
 import type { Store } from '../../store/database.js';
-import { keepSourceFiles, readSourceFiles } from '../../store/source-files.js';
+import { keepSourceFiles } from '../../store/source-files.js';
 
 /** The files of a request; what is left out stays as it is. */
 interface GivenFiles {
@@ -47,21 +46,4 @@ export async function admitFiles<R extends GivenFiles>(
   const whole = { ...admitted, files: fileRefs(beside, contents) };
   await keepSourceFiles(store, contents);
   return whole;
-}
-
-/** The files of a source with their contents. */
-export async function filesWithContents(store: Store, { entry, files }: StoredFiles) {
-  const contents = [...(await readSourceFiles(store, files))];
-  const shown = contents.map(([path, bytes]) => [path, contentOf(bytes)] as const);
-  return { entry: entry ?? DEFAULT_ENTRY, files: Object.fromEntries(inOrder(shown)) };
-}
-
-/** The files of a source with their digests. */
-export function filesWithDigests({ entry, files }: StoredFiles) {
-  return { entry: entry ?? DEFAULT_ENTRY, files: Object.fromEntries(inOrder(Object.entries(files ?? {}))) };
-}
-
-/** PostgreSQL has an order of its own. */
-function inOrder<T>(entries: readonly (readonly [string, T])[]): readonly (readonly [string, T])[] {
-  return entries.toSorted(([left], [right]) => (left < right ? -1 : 1));
 }

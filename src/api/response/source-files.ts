@@ -1,0 +1,23 @@
+/** The files of sources as answers show them. */
+import { contentOf, DEFAULT_ENTRY, type HandlerSource } from '../../model/source-files.js';
+import type { Store } from '../../store/database.js';
+import { readSourceFiles } from '../../store/source-files.js';
+
+type StoredFiles = Pick<HandlerSource, 'entry' | 'files'>;
+
+/** The files of a source with their contents. */
+export async function filesWithContents(store: Store, { entry, files }: StoredFiles) {
+  const contents = [...(await readSourceFiles(store, files))];
+  const shown = contents.map(([path, bytes]) => [path, contentOf(bytes)] as const);
+  return { entry: entry ?? DEFAULT_ENTRY, files: Object.fromEntries(inOrder(shown)) };
+}
+
+/** The files of a source with their digests. */
+export function filesWithDigests({ entry, files }: StoredFiles) {
+  return { entry: entry ?? DEFAULT_ENTRY, files: Object.fromEntries(inOrder(Object.entries(files ?? {}))) };
+}
+
+/** PostgreSQL has an order of its own. */
+function inOrder<T>(entries: readonly (readonly [string, T])[]): readonly (readonly [string, T])[] {
+  return entries.toSorted(([left], [right]) => (left < right ? -1 : 1));
+}
