@@ -1,7 +1,7 @@
 /**
  * The files that a file of Rust names: modules (`mod name;`), and what the macros `include!`, `include_str!` and
- * `include_bytes!` read, where their argument is a literal. A look at its tokens: what macros make of them is not known.
- * The command line has a copy of this file, which therefore imports nothing of ours.
+ * `include_bytes!` read, where their argument is a literal. A look at its tokens: what macros make of them is not
+ * known. The command line has a copy of this file, which therefore imports nothing of ours.
  */
 
 /** A module that is written here as a block: `mod name { ... }`. */

@@ -1,6 +1,6 @@
 /**
- * A handler's source is a tree of files: the code, which is the entry, and files beside it. What their paths may be, how
- * they are told apart, and how they travel in JSON.
+ * A handler's source is a tree of files: the code, which is the entry, and files beside it. What their paths may be,
+ * how they are told apart, and how they travel in JSON.
  */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** The files of a source beside its code over the API, without anybody who compiles: what is kept, shown and refused. */
+/** The files of a source over the API, without anybody who compiles: what is kept, shown and refused. */
 import { createHash } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';

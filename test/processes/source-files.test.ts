@@ -1,4 +1,4 @@
-/** Handlers of several files, compiled and served: by the API, a deploy, an apply, and what the compiler says of each. */
+/** Handlers of several files, compiled and served by the API, a deploy and an apply, and what is said of mistakes. */
 import { expect } from 'chai';
 import type { Diagnostic } from '../../src/model/diagnostic.js';
 import { openDatabase } from '../../src/store/database.js';

@@ -101,9 +101,7 @@ describe('the files of an endpoint in the web UI', function () {
     await editorOf(page, 'common.rs').press('Control+s');
     await page.getByText('Saved, the same as version 1').waitFor();
     const { code, entry, files } = await stored(id);
-    expect({ code, entry, files }).to.deep.equal({
-      ...{ code: CODE, entry: 'handler.rs', files: { 'common.rs': COMMON } },
-    });
+    expect([code, entry, files]).to.deep.equal([CODE, 'handler.rs', { 'common.rs': COMMON }]);
     expect(await tree(page).getByText('not saved yet').count()).to.equal(0);
 
     // Undoing is of each file by itself.
@@ -155,6 +153,36 @@ describe('the files of an endpoint in the web UI', function () {
     for (const other of others) expect((await stored(other)).files).to.deep.equal(source.files);
     await tree(page).getByRole('link', { name: 'common.rs', exact: true }).waitFor();
     await tree(page).getByRole('link', { name: 'note.txt also in 2 endpoints' }).waitFor();
+    await close();
+  });
+
+  it('the code page applies a suggestion of the compiler in all files that it changes', async () => {
+    const id = await create({ code: CODE, files: { 'common.rs': COMMON } });
+    const range = (file: string, line: number, column: number) => {
+      const end = { end_line: line, end_column: column + 'greeting'.length };
+      return { file, line, column, ...end };
+    };
+    const edits = [range('handler.rs', 6, 33), range('common.rs', 1, 8)].map((edit) => ({
+      ...edit,
+      replacement: 'welcome',
+    }));
+    const suggestions = [{ message: 'welcome everybody', applicability: 'MaybeIncorrect', edits }];
+    const message = { level: 'error', code: null, message: 'greets coldly', labels: [], rendered: '' };
+    const diagnostics = [{ ...message, ...range('common.rs', 1, 8), suggestions }];
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    const refusal = { success: false, error: 'It does not compile.', code: 'compile_failed', diagnostics };
+    await page.route('**/compile', (route) => route.fulfill({ status: 422, json: refusal }));
+    await entryEditor(page).press('Control+s');
+    await problems(page).getByRole('button', { name: 'line 1 of common.rs greets coldly' }).waitFor();
+    await problems(page).getByRole('button', { name: 'Apply: welcome everybody' }).click();
+    await entryEditor(page).getByText('common::welcome()').waitFor();
+    expect(await page.getByRole('button', { name: /^Apply/ }).count()).to.equal(0);
+    await entryEditor(page).press('Control+s');
+    const welcome = (text: string) => text.replace('greeting', 'welcome');
+    await eventually(async () => {
+      const { code, files } = await stored(id);
+      expect({ code, files }).to.deep.equal({ code: welcome(CODE), files: { 'common.rs': welcome(COMMON) } });
+    });
     await close();
   });
 

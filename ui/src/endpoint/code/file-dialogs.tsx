@@ -69,7 +69,7 @@ function AddFile({ draft, file, onClose }: AddFileProps) {
             }}
           >
             <span class="muted">
-              {uploaded ? <Uploaded file={uploaded} /> : 'It is empty, or what you drop here'}
+              {uploaded ? <Uploaded file={uploaded} /> : 'It is empty, unless you drop a file here'}
             </span>
           </Drop>
         </>

@@ -1,4 +1,5 @@
 /** The files that are open, above the editor. */
+import { useEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { Button } from '../../base/controls.js';
 import { IN_PLACE } from '../../base/scroll.js';
@@ -17,8 +18,13 @@ export function FileTabs({ draft, file }: { readonly draft: Draft; readonly file
     draft.opened.value = left;
     if (path === file.path) file.open(left[Math.min(at, left.length - 1)] ?? draft.written.peek().entry);
   };
+  const nav = useRef<HTMLElement>(null);
+  // It may be beside what is seen.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [file.path]);
   return (
-    <nav class="file-tabs" aria-label="Open files">
+    <nav ref={nav} class="file-tabs" aria-label="Open files">
       {tabs.map((path) => (
         <span key={path} class={path === file.path ? 'current' : undefined}>
           <Link

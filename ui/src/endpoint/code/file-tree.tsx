@@ -99,7 +99,7 @@ function Shared({ number }: { readonly number: number }) {
   const words = `also in ${count(number)} ${number === 1 ? 'endpoint' : 'endpoints'}`;
   return (
     <span class="file-shared small" title={`A${words.slice(1)}. What you change here, you change here only.`}>
-      <span aria-hidden="true">⧉ {count(number)}</span>
+      <span aria-hidden="true">{count(number)}</span>
       <span class="visually-hidden">{words}</span>
     </span>
   );
