@@ -204,12 +204,62 @@ describe('the files of a source', () => {
     expectFailure(response, 'invalid_folder', /include.*must be a path within the folder of the project/m);
   });
 
+  const spec = {
+    openapi: '3.0.3',
+    info: { title: 'Modules', version: '1' },
+    paths: { '/m': { get: { operationId: 'hello', responses: { 200: { description: 'ok' } } } } },
+  };
+  const wrong: readonly (readonly [
+    title: string,
+    files: Readonly<Record<string, string | Buffer>>,
+    message: RegExp,
+  ])[] = [
+    [
+      'modules in a circle',
+      { 'src/hello.rs': 'mod a;', 'src/a.rs': '#[path = "hello.rs"] mod b;' },
+      /src\/a\.rs:1: `mod b`: modules in a circle: src\/hello\.rs -> src\/a\.rs -> src\/hello\.rs/,
+    ],
+    [
+      'a module that is not UTF-8',
+      { 'src/hello.rs': '\nmod a;', 'src/a.rs': Buffer.from([0xff]) },
+      /src\/hello\.rs:2: `mod a`: src\/a\.rs is not UTF-8/,
+    ],
+    [
+      'modules that differ in case',
+      { 'src/hello.rs': 'mod a;\n#[path = "A.rs"] mod b;', 'src/a.rs': '', 'src/A.rs': '' },
+      /"src\/(a|A)\.rs" and "src\/(a|A)\.rs" are the same file where case does not count/,
+    ],
+    [
+      'more files than the setting allows',
+      {
+        'src/hello.rs': Array.from({ length: 11 }, (_, number) => `mod m${number};`).join('\n'),
+        ...Object.fromEntries(Array.from({ length: 11 }, (_, number) => [`src/m${number}.rs`, ''])),
+      },
+      /has 11 files; at most 10 are allowed \(SOURCE_FILES_LIMIT\)/,
+    ],
+    [
+      'files that are too large',
+      { 'src/hello.rs': 'const A: &str = include_str!("a");', 'src/a': 'x'.repeat(4 * 1024 * 1024 + 1) },
+      /has 4194305 bytes; at most 4194304 are allowed \(API_BODY_LIMIT_BYTES\)/,
+    ],
+  ];
+  for (const [title, files, message] of wrong)
+    it(`refuses ${title} in a folder and in a bundle, and stores nothing`, async () => {
+      const before = await api.store.knex('source_files').count();
+      const endpoint = { host: '*', method: 'GET', route: '/wrong', handler: 'src/hello.rs' };
+      const edge = JSON.stringify({ stack: 'wrong-sources', endpoints: [endpoint] });
+      const zip = { headers: { 'content-type': 'application/zip' } };
+      const folder = zipOf({ 'edge.yaml': edge, ...files });
+      expectFailure(await api.post('/api/apply?dry_run=true', folder, zip), 'invalid_folder', message);
+      const bundle = zipOf({ 'openapi.json': JSON.stringify(spec), ...files });
+      const { body, headers } = multipart([{ name: 'bundle', filename: 'a.zip', content: bundle }]);
+      const response = await api.post('/api/import/bundle?domain=wrong.example', body, { headers });
+      expectFailure(response, 'invalid_bundle', message);
+      expect(await api.store.knex('source_files').count()).to.deep.equal(before);
+      expect(await api.store.knex('endpoints').where({ domain: 'wrong.example' })).to.deep.equal([]);
+    });
+
   it('takes files of Rust in a bundle that handlers have as modules, and warns of others', async () => {
-    const spec = {
-      openapi: '3.0.3',
-      info: { title: 'Modules', version: '1' },
-      paths: { '/m': { get: { operationId: 'hello', responses: { 200: { description: 'ok' } } } } },
-    };
     const folder = Object.entries(BESIDE).map(([path, content]): [string, string | Buffer] => [
       path,
       typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'),

@@ -7,6 +7,7 @@ import { eventually } from '../../support/eventually.js';
 import { type Stack, startStack } from '../../support/processes.js';
 import { answerOf, BESIDE, helloOf } from '../../support/source-folders.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
+import { zipOf } from '../../support/zip.js';
 
 const NAMES = Array.from({ length: 8 }, (_, number) => `e${number}`);
 const HOST = 'files.test';
@@ -104,6 +105,30 @@ describe('sources of several files from a folder', function () {
     } finally {
       await dev.end();
     }
+  });
+
+  it('edge import takes a bundle of the same files, and all of its handlers serve', async () => {
+    const paths = NAMES.map((name) => [
+      `/bundle/${name}`,
+      { get: { operationId: name, responses: { 200: { description: 'ok' } } } },
+    ]);
+    const spec = {
+      openapi: '3.0.3',
+      info: { title: 'Files', version: '1' },
+      paths: Object.fromEntries(paths),
+    };
+    const beside = Object.entries(BESIDE).map(([path, content]): [string, string | Buffer] => [
+      path,
+      typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'),
+    ]);
+    const zip = zipOf({
+      'openapi.json': JSON.stringify(spec),
+      ...Object.fromEntries(NAMES.map((name) => [`src/${name}.rs`, helloOf(name)])),
+      ...Object.fromEntries(beside),
+    });
+    await writeFile(join(folder.path, 'files.zip'), zip);
+    await succeeds(['import', 'bundle', join(folder.path, 'files.zip'), '--domain', HOST, '--start']);
+    for (const name of NAMES) expect(await ask(`bundle/${name}`)).to.equal(answerOf(name));
   });
 
   it('edge deploy and edge apply refuse files outside of the folder, and say where they are named', async () => {
