@@ -170,7 +170,7 @@ interface Keywords {
 }
 
 /** A name of a file, without what a file system could take for the same one. */
-const FILE_NAME = '[a-z0-9_-]{1,60}';
+const FILE_NAME = '[a-z0-9_][a-z0-9_-]{0,59}';
 
 /**
  * The formats in standard JSON Schema keywords, for the OpenAPI description of the API. An approximation for clients

@@ -169,7 +169,9 @@ async function changesOf(store: Store, id: string): Promise<ObjectChange[]> {
 }
 
 /** A change with all members of its objects: one that an earlier version has written has no files of sources. */
-function completed({ before, after, ...change }: ObjectChange): ObjectChange {
+function completed(change: ObjectChange): ObjectChange {
+  const { before, after } = change;
+  if (before?.kind !== 'endpoint' && after?.kind !== 'endpoint') return change;
   const whole = (object: InstallationObject | null): InstallationObject | null =>
     object?.kind === 'endpoint' ? { ...{ entry: null, files: null }, ...object } : object;
   return { ...change, before: whole(before), after: whole(after) };

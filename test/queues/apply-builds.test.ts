@@ -5,6 +5,7 @@ import { compileAll } from '../../jobs/apply/compile.js';
 import type { ApplyContext, ApplyTry } from '../../jobs/apply/context.js';
 import { createDomain } from '../../src/store/domains.js';
 import { eventually } from '../support/eventually.js';
+import { ONE_FILE } from '../support/one-file.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
 describe('the builds of an apply', () => {
@@ -31,7 +32,7 @@ describe('the builds of an apply', () => {
           host,
           method: 'GET',
           route: '/',
-          code: `// ${host}`,
+          ...{ code: `// ${host}`, ...ONE_FILE },
           running: true,
         },
       })),
