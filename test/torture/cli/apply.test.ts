@@ -287,9 +287,14 @@ describe('edge apply', function () {
 
   it('edge diff names a file that it cannot send, and a folder without edge.yaml', async () => {
     await writeFile(join(shop, 'src/latin.rs'), Buffer.from([0x2f, 0x2f, 0xe9]));
+    // Files that no handler names do not count.
+    expect((await ended(['diff'])).code).to.equal(0);
+    const hello = await readFile(join(shop, 'src/hello.rs'));
+    await writeFile(join(shop, 'src/hello.rs'), Buffer.concat([Buffer.from('mod latin;\n'), hello]));
     const { code, stderr } = await ended(['diff']);
     expect(code).to.equal(1);
-    expect(stderr).to.include('src/latin.rs').and.include('UTF-8');
+    expect(stderr).to.include('src/hello.rs:1').and.include('src/latin.rs is not UTF-8');
+    await writeFile(join(shop, 'src/hello.rs'), hello);
     await rm(join(shop, 'src/latin.rs'));
     expect((await ended(['diff', 'nowhere'])).code).to.equal(2);
     expect((await ended(['diff'], { cwd: folder.path })).stderr).to.include('edge init');
