@@ -123,14 +123,14 @@ fn main() {
 }`;
   const macros: Record<string, string> = {
     look: 'format!("compile_error!({:?});", format!("REPORT\\n{}\\nEND", report())).parse().unwrap()',
-    link: 'std::os::unix::fs::symlink("/etc/passwd", "handler").unwrap(); std::process::exit(0)',
+    link: 'std::os::unix::fs::symlink("/etc/passwd", "../handler").unwrap(); std::process::exit(0)',
     outside_link:
-      'std::os::unix::fs::symlink("../../../../../../../etc/passwd", "handler").unwrap(); std::process::exit(0)',
+      'std::os::unix::fs::symlink("../../../../../../../etc/passwd", "../handler").unwrap(); std::process::exit(0)',
     names:
-      'std::fs::write("other", "x").unwrap(); std::fs::hard_link("other", "handler").unwrap(); std::process::exit(0)',
-    folder: 'std::fs::create_dir("handler").unwrap(); std::process::exit(0)',
-    pipe: 'std::process::Command::new("mkfifo").arg("handler").status().unwrap(); std::process::exit(0)',
-    hole: 'std::fs::File::create("handler").unwrap().set_len(900 << 20).unwrap(); std::process::exit(0)',
+      'std::fs::write("../other", "x").unwrap(); std::fs::hard_link("../other", "../handler").unwrap(); std::process::exit(0)',
+    folder: 'std::fs::create_dir("../handler").unwrap(); std::process::exit(0)',
+    pipe: 'std::process::Command::new("mkfifo").arg("../handler").status().unwrap(); std::process::exit(0)',
+    hole: 'std::fs::File::create("../handler").unwrap().set_len(900 << 20).unwrap(); std::process::exit(0)',
     nothing: 'std::process::exit(0)',
     abort: 'std::process::abort()',
     leave: 'daemons(); proc_macro::TokenStream::new()',
