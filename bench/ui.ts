@@ -4,10 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { ONE_FILE } from '../src/model/source-files.js';
 import { openDatabase } from '../src/store/database.js';
 import { addVersions } from '../src/store/versions.js';
 import { eventually } from '../test/support/eventually.js';
-import { ONE_FILE } from '../test/support/one-file.js';
 import { must, type Stack } from '../test/support/processes.js';
 import { launchBrowser } from '../test/support/ui.js';
 import { gzippedBytes, loadedFor } from '../test/support/ui-files.js';

@@ -1,6 +1,7 @@
 /** Calls that cost much because of few objects that are as large as they may be. */
 import type { HttpClient } from '../../test/support/client.js';
 import { expectData } from '../../test/support/expect.js';
+import { largeValidation } from '../../test/support/large-policies.js';
 import { askForPlan } from '../../test/support/plans.js';
 
 /** Reads an answer to its end. */
@@ -14,21 +15,7 @@ const POLICIES = 'policies.test';
 const SCHEDULES = 'schedules.test';
 
 /** 18,000 values. */
-const validate = {
-  mode: 'enforce',
-  body: {
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          properties: Object.fromEntries(
-            Array.from({ length: 6_000 }, (_, at) => [`member${at}`, { type: 'string', maxLength: at }]),
-          ),
-        },
-      },
-    },
-  },
-};
+const validate = largeValidation(6_000);
 
 export async function heavyCalls(api: HttpClient, read: Read): Promise<Readonly<Record<string, Call>>> {
   const create = async (path: string, body: object) =>

@@ -1,4 +1,5 @@
 /** The source of a handler: its code, and the files beside it as rustc finds them. */
+import { isUtf8 } from 'node:buffer';
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { CliError } from './errors.js';
@@ -80,17 +81,9 @@ function sourceOf(
   return { code, entry, files: Object.fromEntries(contents) };
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** A file as JSON has it. */
 export function contentOf(bytes: Buffer): FileContent {
-  try {
-    const text = utf8.decode(bytes);
-    if (!text.includes('\0')) return text;
-  } catch (thrown) {
-    if (!(thrown instanceof TypeError)) throw thrown;
-  }
-  return { base64: bytes.toString('base64') };
+  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : { base64: bytes.toString('base64') };
 }
 
 /** Why a file is not sent: a folder of others must not name one's own files. */

@@ -2,6 +2,7 @@
  * The pools that the source of a handler names literally, as `RedisPool::new("cache")`. A look at the text, for hints:
  * names that are computed, or that a macro makes, are not found.
  */
+import { endOfComment } from './rust-references.js';
 
 /** A comment or its beginning, a string, or something else. Strings without an end go to the end of the text. */
 const TOKEN =
@@ -41,16 +42,4 @@ function* tokens(code: string): Generator<string> {
     if (text === '/*') token.lastIndex = endOfComment(code, token.lastIndex);
     else if (!text.startsWith('//')) yield text;
   }
-}
-
-/** Comments of Rust can be nested. */
-function endOfComment(code: string, from: number): number {
-  const mark = /\/\*|\*\//g;
-  mark.lastIndex = from;
-  let depth = 1;
-  for (let match = mark.exec(code); match; match = mark.exec(code)) {
-    depth += match[0] === '/*' ? 1 : -1;
-    if (depth === 0) return mark.lastIndex;
-  }
-  return code.length;
 }

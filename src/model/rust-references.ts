@@ -227,8 +227,8 @@ function meaning({ kind, text }: Token): string {
   return kind === 'string' ? unescaped(text) : text;
 }
 
-/** Comments of Rust can be nested. */
-function endOfComment(code: string, from: number): number {
+/** Where a comment ends that `/*` began. They can be nested. */
+export function endOfComment(code: string, from: number): number {
   const mark = /\/\*|\*\//g;
   mark.lastIndex = from;
   let depth = 1;

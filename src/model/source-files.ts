@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { AppError } from '../errors.js';
+import { isText } from '../util/text.js';
 import type { Dependencies } from './crates.js';
 
 /** The path of the code, unless the source says another. */
@@ -33,6 +34,20 @@ export interface HandlerSource {
 
 /** A file as JSON has it: its text, or its bytes in base64. */
 export type FileContent = string | { readonly base64: string };
+
+/** All that a handler is compiled of. */
+export const SOURCE_MEMBERS = [
+  'code',
+  'entry',
+  'files',
+  'dependencies',
+] as const satisfies readonly (keyof HandlerSource)[];
+
+/** A source without its code: where that is, and what is beside it. */
+export type SourceFiles = Pick<HandlerSource, 'entry' | 'files'>;
+
+/** Of a source that is one file. */
+export const ONE_FILE: SourceFiles = { entry: null, files: null };
 
 /** Files as JSON has them, by their paths. */
 export type FileContents = Readonly<Record<string, FileContent>>;
@@ -65,38 +80,63 @@ export function entryProblem(entry: string): string | undefined {
   return isRust(entry) ? undefined : 'must end with ".rs"';
 }
 
-/**
- * What is wrong with files together, as a file system sees them that ignores case; undefined: nothing.
- * @param paths of the files, and of the code
- */
-export function pathClash(paths: readonly string[]): string | undefined {
-  const files = new Map<string, string>();
-  const folders = new Map<string, string>();
-  for (const path of paths) {
-    const key = foldedCase(path);
-    const twin = files.get(key);
-    if (twin !== undefined) return `"${twin}" and "${path}" are the same file where case does not count`;
-    files.set(key, path);
-    for (let at = key.indexOf('/'); at !== -1; at = key.indexOf('/', at + 1))
-      folders.set(key.slice(0, at), path);
-  }
-  for (const [key, path] of files) {
-    const below = folders.get(key);
-    if (below !== undefined) return `"${path}" is a file, and the folder of "${below}"`;
-  }
-  return undefined;
-}
+/** Files that are beside each other, as a file system sees them that ignores case. */
+export class FilesTogether {
+  readonly #files = new Map<string, string>();
+  /** Each with a file in it. */
+  readonly #folders = new Map<string, string>();
 
-/** The same source. @throws AppError invalid_input when the code cannot be beside its files */
-export function requireSource<S extends Pick<HandlerSource, 'entry' | 'files'>>(source: S): S {
-  const { entry, files } = source;
-  const problem = files === null ? undefined : pathClash([entry ?? DEFAULT_ENTRY, ...Object.keys(files)]);
-  if (problem === undefined) return source;
-  throw new AppError('invalid_input', `body.files: ${problem}`);
+  add(path: string): void {
+    const key = foldedCase(path);
+    this.#files.set(key, path);
+    for (const folder of foldersOf(key)) this.#folders.set(folder, path);
+  }
+
+  /** Why a file cannot be beside these; undefined: it can. */
+  clashOf(path: string): string | undefined {
+    const key = foldedCase(path);
+    const twin = this.#files.get(key);
+    if (twin !== undefined) return `"${twin}" and "${path}" are the same file where case does not count`;
+    const below = this.#folders.get(key);
+    if (below !== undefined) return `"${path}" is a file, and the folder of "${below}"`;
+    const above = foldersOf(key).flatMap((folder) => this.#files.get(folder) ?? [])[0];
+    return above === undefined ? undefined : `"${above}" is a file, and the folder of "${path}"`;
+  }
 }
 
 function foldedCase(path: string): string {
   return path.normalize('NFC').toLowerCase();
+}
+
+function foldersOf(path: string): string[] {
+  const names = path.split('/');
+  return names.slice(1).map((_, at) => names.slice(0, at + 1).join('/'));
+}
+
+/** What is wrong with files together; undefined: nothing. */
+function clashIn(paths: Iterable<string>): string | undefined {
+  const together = new FilesTogether();
+  for (const path of paths) {
+    const clash = together.clashOf(path);
+    if (clash !== undefined) return clash;
+    together.add(path);
+  }
+  return undefined;
+}
+
+/** What is wrong with the paths of a source, after the name of the member; undefined: nothing. */
+export function sourceProblem({ entry, files }: SourceFiles): string | undefined {
+  const wrongEntry = entry === null ? undefined : entryProblem(entry);
+  if (wrongEntry !== undefined) return `entry: ${wrongEntry}`;
+  const clash = files === null ? undefined : clashIn([entry ?? DEFAULT_ENTRY, ...Object.keys(files)]);
+  return clash === undefined ? undefined : `files: ${clash}`;
+}
+
+/** The same source. @throws AppError invalid_input when its paths are wrong */
+export function requireSource<S extends SourceFiles>(source: S): S {
+  const problem = sourceProblem(source);
+  if (problem === undefined) return source;
+  throw new AppError('invalid_input', `body.${problem}`);
 }
 
 /** How large the files of a source may be. */
@@ -127,7 +167,7 @@ export function filesProblem(
   }
   const problem = entry === undefined ? undefined : entryProblem(entry);
   if (problem !== undefined) return `"${entry}" ${problem}`;
-  return pathClash([...(entry === undefined ? [] : [entry]), ...files.keys()]);
+  return clashIn([...(entry === undefined ? [] : [entry]), ...files.keys()]);
 }
 
 function contentProblem(path: string, bytes: Uint8Array): string | undefined {
@@ -141,7 +181,7 @@ export function bytesOf(content: FileContent): Buffer {
 
 /** A file as JSON has it. */
 export function contentOf(bytes: Buffer): FileContent {
-  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : { base64: bytes.toString('base64') };
+  return isText(bytes) ? bytes.toString() : { base64: bytes.toString('base64') };
 }
 
 /**

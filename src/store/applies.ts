@@ -6,6 +6,7 @@ import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode, type ErrorFacts } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import type { StoredRights } from '../model/rights.js';
+import { ONE_FILE } from '../model/source-files.js';
 import type { Store } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
@@ -173,7 +174,7 @@ function completed(change: ObjectChange): ObjectChange {
   const { before, after } = change;
   if (before?.kind !== 'endpoint' && after?.kind !== 'endpoint') return change;
   const whole = (object: InstallationObject | null): InstallationObject | null =>
-    object?.kind === 'endpoint' ? { ...{ entry: null, files: null }, ...object } : object;
+    object?.kind === 'endpoint' ? { ...ONE_FILE, ...object } : object;
   return { ...change, before: whole(before), after: whole(after) };
 }
 

@@ -1,7 +1,7 @@
 /** Attempts of builds: what workers claim, finish, and find abandoned. */
 import type { ErrorCode } from '../errors.js';
 import type { Diagnostic } from '../model/diagnostic.js';
-import type { HandlerSource } from '../model/source-files.js';
+import { type HandlerSource, SOURCE_MEMBERS } from '../model/source-files.js';
 import { type Build, type BuildAttempt, type BuildResult, type BuildTimings, findBuild } from './builds.js';
 import { type Store, transaction } from './database.js';
 import { type TurnsOf, turnBy } from './owners.js';
@@ -20,7 +20,7 @@ const CLAIMED = [
   'id',
   'attempt',
   'source_key',
-  ...(['code', 'entry', 'files', 'dependencies'] as const),
+  ...SOURCE_MEMBERS,
   'owner',
   'principal',
   'request_id',
@@ -73,7 +73,7 @@ export async function finishBuild(
       })
       .returning<Pick<Build, 'source_key' | keyof HandlerSource | 'actor'>[]>([
         'source_key',
-        ...['code', 'entry', 'files', 'dependencies'],
+        ...SOURCE_MEMBERS,
         'actor',
       ]);
     if (!build) return false;

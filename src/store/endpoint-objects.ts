@@ -1,8 +1,10 @@
 /** Writes an endpoint of an apply: its fields, variables, services, schedules, and what it should serve. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { titleOf } from '../apply/keys.js';
 import type { EndpointObject, ScheduleObject } from '../apply/objects.js';
 import { AppError } from '../errors.js';
+import { SOURCE_MEMBERS } from '../model/source-files.js';
 import { changed, type ObjectWrite, type WriteContext } from './apply-context.js';
 import { replaceBindings } from './bindings.js';
 import type { Store } from './database.js';
@@ -14,7 +16,8 @@ import { addVersions } from './versions.js';
 
 const FIELDS = [
   ...(['name', 'path', 'description', 'enabled'] as const),
-  ...(['code', 'entry', 'files', 'dependencies', 'limits', 'policies'] as const),
+  ...SOURCE_MEMBERS,
+  ...(['limits', 'policies'] as const),
 ] as const;
 
 export async function writeEndpoint(

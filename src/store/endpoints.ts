@@ -7,11 +7,12 @@ import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
-import { type FileRefs, requireSource } from '../model/source-files.js';
+import { type FileRefs, requireSource, SOURCE_MEMBERS } from '../model/source-files.js';
 import { type KeyedSource, sourceKey } from '../model/source-key.js';
 import { requireServicesForDomain } from './bindings.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { ServingKind } from './deployments.js';
+import { LAST_FAILURE, type LastFailure, RECENT_ERRORS } from './endpoint-failures.js';
 import type { StickyBy } from './endpoint-runs.js';
 import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
@@ -91,21 +92,11 @@ export function needsCompile({
   return artifact !== null && artifact_source_key !== source_key;
 }
 
-/** An error in the log. */
-export interface LastFailure {
-  /** ISO 8601. */
-  readonly at: string;
-  readonly message: string;
-  /** The place of a panic: file, line and column; null: it is none. */
-  readonly place: string | null;
-  readonly version: number | null;
-  readonly request_id: string;
-}
-
 /** The columns that a user sets. */
 const USER_COLUMNS = [
   ...(['name', 'path', 'method', 'domain', 'collection_id', 'description', 'enabled'] as const),
-  ...(['code', 'entry', 'files', 'dependencies', 'limits', 'policies'] as const),
+  ...SOURCE_MEMBERS,
+  ...(['limits', 'policies'] as const),
 ] as const;
 /** Columns computed from those. */
 const DERIVED_COLUMNS = ['route', 'route_key', 'source_key'] as const;
@@ -148,34 +139,6 @@ const DEPLOYMENT = `(
                             'message', message, 'created_at', created_at)
     FROM deployments WHERE deployments.id = endpoints.confirmed_deployment_id) AS deployment`;
 
-/**
- * SQL: entries of requests with an error since a time: errors, and calls of services that have failed, which are
- * warnings. What the gateway refused without a version, such as requests while nothing serves, is no failure of one.
- */
-const failures = (columns: string, since: string, last = '') => {
-  const isOfRequest = `logs.endpoint_id = endpoints.id AND at > now() - interval '${since}'
-       AND request_id IS NOT NULL AND version IS NOT NULL`;
-  const isFailedCall = `level = 40 AND fields->>'target' = 'service' AND fields->>'error' IS NOT NULL`;
-  return `(SELECT ${columns} FROM logs WHERE ${isOfRequest} AND level >= 50 ${last}) UNION ALL
-          (SELECT ${columns} FROM logs WHERE ${isOfRequest} AND ${isFailedCall} ${last})`;
-};
-const RECENT_ERRORS = `(
-  SELECT count(*)::integer FROM (
-    SELECT FROM (${failures('request_id', '1 hour')}) AS entries GROUP BY request_id LIMIT 1000) AS failed)
-  AS recent_errors`;
-const MESSAGE = `CASE WHEN fields->>'target' = 'service' AND level = 40
-  THEN concat('The call ', fields->>'operation', ' of the pool "', fields->>'pool', '" has failed: ', fields->>'error')
-  ELSE message END AS message`;
-// What the handler said tells more than what became of its request, which is the newer entry.
-const LAST_FAILURE = `(
-  SELECT jsonb_build_object('at', at, 'message', coalesce(nullif(newest.message, ''), 'answered ' || status),
-                            'place', fields->>'place', 'version', newest.version, 'request_id', request_id)
-    FROM (SELECT * FROM (${failures(
-      `at, ${MESSAGE}, status, fields, version, request_id`,
-      '1 day',
-      'ORDER BY at DESC LIMIT 10',
-    )}) AS entries ORDER BY at DESC LIMIT 10) AS newest
-   ORDER BY newest.message = '', at DESC LIMIT 1) AS last_failure`;
 const READ_BESIDES = [SERVING, OBSERVED, DEPLOYMENT, RECENT_ERRORS, LAST_FAILURE];
 const NOTHING_YET = {
   serving: [],
@@ -242,7 +205,7 @@ export async function findSource(
   return store
     .knex<Endpoint>('endpoints')
     .where({ id })
-    .first('domain', 'source_key', 'code', 'entry', 'files', 'dependencies');
+    .first('domain', 'source_key', ...SOURCE_MEMBERS);
 }
 
 /** Undefined when there is no such endpoint: the cheapest way to ask for that, too. */

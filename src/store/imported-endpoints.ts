@@ -12,7 +12,7 @@ import type { Policies } from '../model/policies/policies.js';
 import { enforceSame } from '../model/policies/same-validation.js';
 import type { ValidateMode, ValidatePolicy } from '../model/policies/validate.js';
 import { joinRoute, RouteSyntaxError, routeBelow, routeKey } from '../model/route-pattern.js';
-import type { HandlerSource } from '../model/source-files.js';
+import { ONE_FILE, type SourceFiles } from '../model/source-files.js';
 import { sourceKey } from '../model/source-key.js';
 import type { Store } from './database.js';
 import type { EndpointStatus } from './endpoints.js';
@@ -79,9 +79,6 @@ export interface ImportedRows {
   /** Titles of the APIs in the last imports of the updated endpoints. */
   readonly formerTitles: readonly string[];
 }
-
-/** What generated code has beside it: nothing. */
-const ONE_FILE = { entry: null, files: null };
 
 /** What routes depend on. */
 export interface PlaceOfImport extends Pick<ImportScope, 'basePath'> {
@@ -348,10 +345,7 @@ function replacesOwnCode(before: ExistingEndpoint, handler: ImportedHandler): bo
 }
 
 /** The digest of a handler with its files; of one file, that of its code. */
-function sourceDigest<D extends string | null>(
-  codeDigest: D,
-  { entry, files }: Pick<HandlerSource, 'entry' | 'files'>,
-): D | string {
+function sourceDigest<D extends string | null>(codeDigest: D, { entry, files }: SourceFiles): D | string {
   if (files === null) return codeDigest;
   const digests = Object.entries(files).map(([path, file]) => [path, file.digest]);
   return digest(JSON.stringify([codeDigest, entry, digests.sort()]));

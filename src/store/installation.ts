@@ -1,4 +1,5 @@
 /** Reads the whole installation as objects with natural keys, all of one moment. */
+
 import type { StoredObject } from '../apply/changes.js';
 import { someOrNull, sortedSchedules } from '../apply/normal.js';
 import type {
@@ -8,6 +9,7 @@ import type {
   ScheduleObject,
   ServiceObject,
 } from '../apply/objects.js';
+import { ONE_FILE } from '../model/source-files.js';
 import { mapInParts, Pauses } from '../util/pauses.js';
 import type { Store } from './database.js';
 
@@ -128,7 +130,7 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
         kind: 'endpoint',
         ...row,
         // Without code, files say nothing, and no folder can say them.
-        ...(row.code === null && { entry: null, files: null }),
+        ...(row.code === null && ONE_FILE),
         dependencies: someOrNull(row.dependencies),
         limits: someOrNull(row.limits),
         policies: someOrNull(row.policies),

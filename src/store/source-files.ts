@@ -42,17 +42,26 @@ export async function keepSourceFiles(
   });
 }
 
-/** The contents of files, by their paths. */
-export async function readSourceFiles({ knex }: Store, files: FileRefs | null): Promise<Map<string, Buffer>> {
-  if (files === null) return new Map();
-  const digests = [...new Set(Object.values(files).map(({ digest }) => digest))];
-  const rows = await knex('source_files')
-    .whereIn('digest', digests)
-    .select<{ digest: string; content: Buffer }[]>('digest', 'content');
-  const contents = new Map(rows.map(({ digest, content }) => [digest, content]));
+/**
+ * The contents of files, by their paths.
+ * @param known contents by their digests, which are not read again; those that are read are added
+ */
+export async function readSourceFiles(
+  { knex }: Store,
+  files: FileRefs | null,
+  known = new Map<string, Buffer>(),
+): Promise<Map<string, Buffer>> {
+  const entries = Object.entries(files ?? {});
+  const digests = new Set(entries.map(([, { digest }]) => digest).filter((digest) => !known.has(digest)));
+  if (digests.size > 0) {
+    const rows = await knex('source_files')
+      .whereIn('digest', [...digests])
+      .select<{ digest: string; content: Buffer }[]>('digest', 'content');
+    for (const { digest, content } of rows) known.set(digest, content);
+  }
   return new Map(
-    Object.entries(files).map(([path, { digest }]) => {
-      const content = contents.get(digest);
+    entries.map(([path, { digest }]) => {
+      const content = known.get(digest);
       if (!content) throw new Error(`the file ${path} (${digest}) of a source is not stored`);
       return [path, content];
     }),

@@ -6,6 +6,11 @@ export function isAscii(text: string): boolean {
   return Buffer.byteLength(text) === text.length;
 }
 
+/** Whether bytes are text, as JSON and diffs can have it: UTF-8 without NUL. */
+export function isText(bytes: Buffer): boolean {
+  return isUtf8(bytes) && !bytes.includes(0);
+}
+
 /** Makes untrusted text storable in PostgreSQL: replaces NUL and lone surrogates. */
 export function storable(text: string): string {
   return Buffer.from(text).toString().replaceAll('\0', '\ufffd');

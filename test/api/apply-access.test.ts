@@ -2,8 +2,10 @@
 import { expect } from 'chai';
 import type { Principal } from '../../src/api/access/principal.js';
 import { requirePermissions } from '../../src/api/apply/permissions.js';
+import { changedFields } from '../../src/apply/compare.js';
 import type { EndpointObject } from '../../src/apply/objects.js';
 import type { Permission } from '../../src/model/permission.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { ADMIN, addUser, makeToken, type Person } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
@@ -77,30 +79,46 @@ describe('applies and exports', () => {
     await api.store.knex('endpoints').update({ stack: null });
   });
 
+  const restored: EndpointObject = {
+    kind: 'endpoint',
+    method: 'GET',
+    host: OWN,
+    ...{ route: '/b', path: '/b', name: 'b', code: 'c', collection: null, collection_host: null },
+    ...{ description: null, enabled: true, dependencies: null, limits: null, policies: null },
+    ...{ ...ONE_FILE, variables: {}, bindings: {}, schedules: [], stack: null, running: 'other' },
+  };
+  const writing: ReadonlySet<Permission> = new Set(['endpoints:read', 'endpoints:write']);
+  const writer = { permissions: writing } as unknown as Principal;
+
   it('demands the permission to deploy for a change that restores a running endpoint', async () => {
-    const endpoint: EndpointObject = {
-      kind: 'endpoint',
-      method: 'GET',
-      host: OWN,
-      ...{ route: '/b', path: '/b', name: 'b', code: 'c', collection: null, collection_host: null },
-      ...{
-        description: null,
-        enabled: true,
-        entry: null,
-        files: null,
-        dependencies: null,
-        limits: null,
-        policies: null,
-      },
-      ...{ variables: {}, bindings: {}, schedules: [], stack: null, running: 'other' },
-    };
-    const change = { action: 'create', id: null, before: null, after: endpoint, fields: [] } as const;
-    const permissions: ReadonlySet<Permission> = new Set(['endpoints:read', 'endpoints:write']);
-    const principal = { permissions } as unknown as Principal;
-    const refused = await requirePermissions(principal, [change], {} as never).catch(String);
+    const change = { action: 'create', id: null, before: null, after: restored, fields: [] } as const;
+    const refused = await requirePermissions(writer, [change], {} as never).catch(String);
     expect(refused).to.match(/endpoints:deploy is missing/);
-    const stopped = { ...change, after: { ...endpoint, running: false } } as const;
-    await requirePermissions(principal, [stopped], {} as never);
+    const stopped = { ...change, after: { ...restored, running: false } } as const;
+    await requirePermissions(writer, [stopped], {} as never);
+  });
+
+  it('demands the permission to deploy for each change of the source of a running endpoint', async () => {
+    const before: EndpointObject = { ...restored, running: true };
+    const refusal = (changed: Partial<EndpointObject>) => {
+      const after = { ...before, ...changed };
+      const change = {
+        action: 'update',
+        id: null,
+        before,
+        after,
+        fields: changedFields(before, after),
+      } as const;
+      return requirePermissions(writer, [change], {} as never).then(() => undefined, String);
+    };
+    const sources: readonly Partial<EndpointObject>[] = [
+      { code: 'd' },
+      { entry: 'src/main.rs' },
+      { files: { 'src/a.rs': { digest: '0'.repeat(64), size: 1 } } },
+      { dependencies: { regex: '1' } },
+    ];
+    for (const source of sources) expect(await refusal(source)).to.match(/endpoints:deploy is missing/);
+    expect(await refusal({ description: 'd' })).to.equal(undefined);
   });
 
   it('demands the permissions for all that a plan changes, and for all that an export shows', async () => {

@@ -1,10 +1,10 @@
 /** Importing an API again after it has changed: what is replaced, what is kept, and what is said about it. */
 import { expect } from 'chai';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import type { ImportToApply } from '../../src/store/apply-import.js';
 import type { Database } from '../../src/store/database.js';
 import { findEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { openTestStore, type TestStore } from '../support/store.js';
 
 type Change = Partial<Omit<ImportToApply, 'endpoints'>>;

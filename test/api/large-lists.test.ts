@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData } from '../support/expect.js';
+import { largeValidation } from '../support/large-policies.js';
 import { askForPlan, type Files, type ShownPlan } from '../support/plans.js';
 
 const HOST = 'large.example';
@@ -22,21 +23,7 @@ describe('few objects that are large', () => {
     { body: 'x'.repeat(3_900_000) },
     {},
   ];
-  const validate = {
-    mode: 'enforce',
-    body: {
-      content: {
-        'application/json': {
-          schema: {
-            type: 'object',
-            properties: Object.fromEntries(
-              Array.from({ length: 5_000 }, (_, at) => [`member${at}`, { type: 'string', maxLength: at }]),
-            ),
-          },
-        },
-      },
-    },
-  };
+  const validate = largeValidation(5_000);
   before(async () => {
     api = await startApi();
     const create = async (path: string, body: object) => expectData<Row>(await api.post(path, body), 201).id;

@@ -1,11 +1,11 @@
 /** Lists that can be long: searched, and read page by page. */
 import { get, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { addVersions } from '../../src/store/versions.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { call } from '../support/http.js';
-import { ONE_FILE } from '../support/one-file.js';
 
 interface Row {
   readonly id?: string;

@@ -184,6 +184,8 @@ describe('the files of a source', () => {
         endpoint('b.rs', { include: ['none/*.sql'] }),
         endpoint('c.rs', { root: 'src' }),
         endpoint('d.rs', { include: ['../x'] }),
+        endpoint('r/@e.rs', { root: 'r' }),
+        endpoint('r/-Cx.rs', { root: 'r' }),
       ],
     };
     const files = {
@@ -192,6 +194,8 @@ describe('the files of a source', () => {
       'b.rs': 'mod a;',
       'c.rs': '',
       'd.rs': '',
+      'r/@e.rs': '',
+      'r/-Cx.rs': '',
     };
     const response = await api.post('/api/apply?dry_run=true', { files });
     expectFailure(
@@ -202,6 +206,10 @@ describe('the files of a source', () => {
     expectFailure(response, 'invalid_folder', /^b\.rs: no file matches "none\/\*\.sql", which it includes$/m);
     expectFailure(response, 'invalid_folder', /^the handler c\.rs is outside of its root src$/m);
     expectFailure(response, 'invalid_folder', /include.*must be a path within the folder of the project/m);
+    for (const at of [4, 5]) {
+      const message = new RegExp(`endpoints\\.${at}: handler: entry: must not begin with "-" or "@"$`, 'm');
+      expectFailure(response, 'invalid_folder', message);
+    }
   });
 
   const spec = {

@@ -4,7 +4,7 @@ import { AppError } from '../../src/errors.js';
 import { checkApi } from '../../src/import/check-api.js';
 import type { ImportedApi } from '../../src/import/imported-api.js';
 import type { ImportedEndpoint } from '../../src/model/imported-parts.js';
-import { ONE_FILE } from '../support/one-file.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 
 const ENDPOINT: ImportedEndpoint = {
   name: 'listPets',

@@ -49,7 +49,7 @@ describe('handlers of several files', function () {
     const deploy = `/api/endpoints/${id}/deploy`;
     expectFailure(await stack.api.post(deploy, { files: BROKEN }), 'compile_failed', /words\.rs:2:/);
     const words = 'pub fn name() -> &\'static str { "eve" }\n';
-    const files = { ...BESIDE, 'src/common/words.rs': words };
+    const files = { ...BESIDE, 'src/common/words.rs': words, empty: '', image: { base64: '/w==' } };
     expectData(await stack.api.post(deploy, { files }));
     expect(await ask('/deployed')).to.equal(answerOf('deploy').replace('ada', 'eve'));
     const shown = (await must(stack.api.get(`/api/endpoints/${id}`))) as object;
@@ -59,6 +59,8 @@ describe('handlers of several files', function () {
     const diff = (await must(stack.api.get(`/api/endpoints/${id}/versions/1/diff?to=2`))) as { diff: string };
     expect(diff.diff).to.include('+++ src/common/words.rs\tversion 2').and.to.include(`+${words}`);
     expect(diff.diff).not.to.include('hello.rs');
+    for (const added of ['empty', 'image'])
+      expect(diff.diff).to.include(`The file ${added} is only in version 2.\n`);
     expectData(await stack.api.post(`/api/endpoints/${id}/rollback`));
     expect(await ask('/deployed')).to.equal(answerOf('deploy'));
   });

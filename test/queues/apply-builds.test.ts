@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { compileAll } from '../../jobs/apply/compile.js';
 import type { ApplyContext, ApplyTry } from '../../jobs/apply/context.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { createDomain } from '../../src/store/domains.js';
 import { eventually } from '../support/eventually.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
 describe('the builds of an apply', () => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { recoverBuilds } from '../../jobs/recover-builds.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { buildJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
 import { claimBuild, finishBuild, requeueBuild } from '../../src/store/build-attempts.js';
@@ -11,7 +12,6 @@ import type { Database } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { ORIGIN } from '../support/origin.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 

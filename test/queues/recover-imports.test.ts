@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { recoverImports } from '../../jobs/recover-imports.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { handlerJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
 import type { Database } from '../../src/store/database.js';
@@ -17,7 +18,6 @@ import { removeNode } from '../../src/store/nodes.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
 import { addNode } from '../support/nodes.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
 describe('lost imports', () => {

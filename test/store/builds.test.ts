@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { type Artifact, findArtifact, saveArtifact } from '../../src/store/artifacts.js';
 import { findBuild, recordCachedBuild } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
 import { listBuilds } from '../../src/store/listed-builds.js';
 import { listVersions } from '../../src/store/versions.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { tidyHistory } from '../../jobs/recover-deployments.js';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import type { Database } from '../../src/store/database.js';
 import { confirmDeployment } from '../../src/store/deployment-outcomes.js';
 import { listDeployments, requestDeployment } from '../../src/store/deployments.js';
@@ -9,7 +10,6 @@ import { createEndpoint } from '../../src/store/endpoints.js';
 import { claimJob, finishJob, insertJob, latestJobs } from '../../src/store/jobs.js';
 import { addVersions, listVersions } from '../../src/store/versions.js';
 import { createTestLog } from '../support/log.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { AppError } from '../../src/errors.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { buildsOfWaitingOwners } from '../../src/store/build-attempts.js';
 import { type BuildRequest, requestBuild } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';
@@ -10,7 +11,6 @@ import { createDomain } from '../../src/store/domains.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
 import { insertJob, jobsOfWaitingOwners } from '../../src/store/jobs.js';
 import type { TurnsOf } from '../../src/store/owners.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { useTestStore } from '../support/store.js';
 
 describe('owners that take turns', () => {

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import knex from 'knex';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { sourceKey } from '../../src/model/source-key.js';
 import { restoreRows } from '../../src/store/apply-rows.js';
 import { knexConfig, migrate, openDatabase } from '../../src/store/database.js';
 import { createEndpoint, findEndpoint } from '../../src/store/endpoints.js';
 import { dropUnusedSourceFiles } from '../../src/store/source-files.js';
 import { addVersions, findVersion } from '../../src/store/versions.js';
-import { ONE_FILE } from '../support/one-file.js';
 import { createDatabase } from '../support/postgres.js';
 
 const MIGRATION = '20270104000000_source_files.js';

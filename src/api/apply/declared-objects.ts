@@ -19,7 +19,7 @@ import { textProblem } from '../../model/formats.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { joinRoute, normalizeBasePath, RouteSyntaxError } from '../../model/route-pattern.js';
 import { checkOf } from '../../model/schema-check.js';
-import { normalEntry, requireSource } from '../../model/source-files.js';
+import { normalEntry, ONE_FILE, sourceProblem } from '../../model/source-files.js';
 import { mapInParts, Pauses } from '../../util/pauses.js';
 import {
   FILE_LISTS,
@@ -252,14 +252,16 @@ class ObjectReader {
   #source(input: FileEndpointInput): Pick<EndpointObject, 'code' | 'entry' | 'files'> {
     const { handler } = input;
     const named = namedSource(input);
-    if (handler === undefined || !named) return { code: null, entry: null, files: null };
+    if (handler === undefined || !named) return { code: null, ...ONE_FILE };
     const source = this.folder.sources.get(sourceName(named));
     if (!source) throw invalid('handler', `there is no file ${handler} in the folder`);
-    const problem = textProblem(source.code);
-    if (problem !== undefined) throw invalid('handler', `the file ${handler} ${problem}`);
+    const wrongText = textProblem(source.code);
+    if (wrongText !== undefined) throw invalid('handler', `the file ${handler} ${wrongText}`);
     const { files } = source;
     const entry = files === null && input.root === undefined ? null : normalEntry(source.entry);
-    return requireSource({ code: source.code, entry, files });
+    const problem = sourceProblem({ entry, files });
+    if (problem !== undefined) throw invalid('handler', problem);
+    return { code: source.code, entry, files };
   }
 
   #owner(stack: string | null | undefined): string | null {

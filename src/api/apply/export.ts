@@ -2,7 +2,6 @@
  * Writes the installation, or a part of it, as a folder: applied again, it changes nothing. The order of everything is
  * that of names, so that exports of the same are the same.
  */
-import { isUtf8 } from 'node:buffer';
 import { keyOf } from '../../apply/keys.js';
 import type {
   CollectionObject,
@@ -17,6 +16,7 @@ import { secretsIn } from '../../model/secret-references.js';
 import { DEFAULT_ENTRY } from '../../model/source-files.js';
 import { mapInParts, Pauses } from '../../util/pauses.js';
 import { sortedMembers } from '../../util/sorted-members.js';
+import { isText } from '../../util/text.js';
 import { yamlText } from '../../util/yaml-text.js';
 import { AnswerTurns } from '../response/answer-turns.js';
 import { SourcePaths } from './source-paths.js';
@@ -192,7 +192,6 @@ function serviceMembers(
 
 function scheduleMembers({ cron, timezone, enabled, method, path, headers, body }: ScheduleObject): Members {
   const bytes = body === null ? null : Buffer.from(body, 'base64');
-  const isText = bytes !== null && isUtf8(bytes) && !bytes.includes(0);
   return {
     cron,
     ...unless('timezone', timezone, 'UTC'),
@@ -200,7 +199,7 @@ function scheduleMembers({ cron, timezone, enabled, method, path, headers, body 
     method,
     path,
     ...someMembers('headers', headers),
-    ...(bytes !== null && (isText ? { body: bytes.toString() } : { body_base64: body })),
+    ...(bytes !== null && (isText(bytes) ? { body: bytes.toString() } : { body_base64: body })),
   };
 }
 

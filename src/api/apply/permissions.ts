@@ -5,6 +5,7 @@ import type { InstallationObject, ObjectChange, ServiceObject } from '../../appl
 import { AppError } from '../../errors.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import type { Permission } from '../../model/permission.js';
+import { SOURCE_MEMBERS } from '../../model/source-files.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import type { ObjectTraits } from '../../store/shown-applies.js';
 import { Pauses } from '../../util/pauses.js';
@@ -82,7 +83,7 @@ function writePermissions({ action, before, after, fields }: ObjectChange): Perm
 }
 
 function changesCode(paths: readonly (string | undefined)[]): boolean {
-  return ['code', 'dependencies', 'running'].some((name) => paths.includes(name));
+  return [...SOURCE_MEMBERS, 'running'].some((name) => paths.includes(name));
 }
 
 /** Where the endpoints are that somebody may not see, who is limited to some hosts. */

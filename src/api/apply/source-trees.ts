@@ -2,13 +2,12 @@
  * Places the sources of an export in its folder: those of several files, whose paths are relative to one folder.
  * Sources that can be beside each other share one, and the files that they have in common.
  */
-
 import { type NamedFiles, namedFiles, type SourceWithContents } from '../../model/named-files.js';
-import { type FileRefs, pathClash } from '../../model/source-files.js';
+import { type FileRefs, FilesTogether } from '../../model/source-files.js';
 import { readSourceFiles } from '../../store/source-files.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
-/** What is known of sources besides. */
+/** What is known of sources besides; keeps the contents that it has read. */
 export interface SourceReader {
   /** The contents of the files of one. */
   contentsOf(files: FileRefs | null): Promise<ReadonlyMap<string, Uint8Array>>;
@@ -23,8 +22,9 @@ export function sourceReader(
   { store, threads }: Pick<ApiDependencies, 'store' | 'threads'>,
   owner: string,
 ): SourceReader {
+  const known = new Map<string, Buffer>();
   return {
-    contentsOf: (files) => readSourceFiles(store, files),
+    contentsOf: (files) => readSourceFiles(store, files, known),
     named: (source) => {
       const sizes = [...source.contents.values()].map(({ length }) => length);
       const isLong = sizes.reduce((sum, size) => sum + size, source.code.length) > LONG;
@@ -46,6 +46,8 @@ export interface PlacedSource {
 interface Tree {
   readonly root: string;
   readonly files: Map<string, string | Uint8Array>;
+  /** The same files. */
+  readonly together: FilesTogether;
   /** What sources would find if it were there, and that is not theirs. */
   readonly absent: Set<string>;
 }
@@ -53,16 +55,14 @@ interface Tree {
 export class SourceTrees {
   readonly #trees: Tree[];
 
-  /**
-   * @param used paths in the folder of the export that have other files
-   * @param named what a source names
-   */
+  /** @param used paths in the folder of the export that have other files */
   constructor(
     used: Iterable<string>,
     private readonly sources: Pick<SourceReader, 'named'>,
   ) {
-    const files = new Map([...used].map((path) => [path, OTHER]));
-    this.#trees = [{ root: '', files, absent: new Set() }];
+    const tree = newTree('');
+    for (const path of used) addTo(tree, path, OTHER);
+    this.#trees = [tree];
   }
 
   async place(source: SourceWithContents): Promise<PlacedSource> {
@@ -70,7 +70,7 @@ export class SourceTrees {
     const { found, absent } = await this.sources.named(source);
     const files = new Map<string, string | Uint8Array>([[entry, code], ...contents]);
     const tree = this.#trees.find((one) => canHave(one, files, absent, contents.size === 0)) ?? this.#added();
-    for (const [path, content] of files) tree.files.set(path, content);
+    for (const [path, content] of files) addTo(tree, path, content);
     for (const path of absent) tree.absent.add(path);
     const within = tree.root === '' ? '' : `${tree.root}/`;
     return {
@@ -88,7 +88,7 @@ export class SourceTrees {
   }
 
   #added(): Tree {
-    const tree = { root: `sources-${this.#trees.length + 1}`, files: new Map(), absent: new Set<string>() };
+    const tree = newTree(`sources-${this.#trees.length + 1}`);
     this.#trees.push(tree);
     return tree;
   }
@@ -99,9 +99,18 @@ const DESCRIBES = /^edge(?:\/|\.[^/]*yaml$)/;
 /** The content of files that are of no source. */
 const OTHER = Buffer.alloc(0);
 
+function newTree(root: string): Tree {
+  return { root, files: new Map(), together: new FilesTogether(), absent: new Set() };
+}
+
+function addTo({ files, together }: Tree, path: string, content: string | Uint8Array): void {
+  files.set(path, content);
+  together.add(path);
+}
+
 /** @param isOneFile whether only a root of its own says what its path is relative to */
 function canHave(
-  { root, files, absent }: Tree,
+  { root, files, together, absent }: Tree,
   added: ReadonlyMap<string, string | Uint8Array>,
   addedAbsent: ReadonlySet<string>,
   isOneFile: boolean,
@@ -110,9 +119,15 @@ function canHave(
   for (const [path, content] of added) {
     if (absent.has(path)) return false;
     const known = files.get(path);
-    if (known !== undefined && (known === OTHER || !Buffer.from(known).equals(Buffer.from(content))))
-      return false;
+    if (known === OTHER) return false;
+    if (known === undefined ? together.clashOf(path) !== undefined : !isSame(known, content)) return false;
   }
-  if ([...addedAbsent].some((path) => files.has(path))) return false;
-  return pathClash([...new Set([...files.keys(), ...added.keys()])]) === undefined;
+  return ![...addedAbsent].some((path) => files.has(path));
+}
+
+/** Code is text; it may also be a file beside other code. */
+function isSame(left: string | Uint8Array, right: string | Uint8Array): boolean {
+  if (left === right) return true;
+  if (typeof left === 'string' && typeof right === 'string') return false;
+  return Buffer.from(left).equals(Buffer.from(right));
 }

@@ -1,10 +1,10 @@
 /** The differences of two versions, as a patch. */
-import { isUtf8 } from 'node:buffer';
 import { AppError } from '../../errors.js';
-import { DEFAULT_ENTRY, type FileRefs } from '../../model/source-files.js';
+import { DEFAULT_ENTRY, type FileRef, type FileRefs } from '../../model/source-files.js';
 import type { Store } from '../../store/database.js';
 import { readSourceFiles } from '../../store/source-files.js';
 import type { EndpointVersion } from '../../store/versions.js';
+import { isText } from '../../util/text.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
 /** Sources that differ so much that their diff takes longer than this are not compared, milliseconds. */
@@ -45,33 +45,26 @@ export async function diffOf(
       `The versions ${from.version} and ${to.version} differ too much to be compared; read the code of both.`,
     );
   };
-  const entries = [from, to].map(({ entry }) => entry ?? DEFAULT_ENTRY);
-  const [before = '', after = ''] = entries;
+  const [before, after] = [from.entry ?? DEFAULT_ENTRY, to.entry ?? DEFAULT_ENTRY];
   let diff = before === after ? '' : `The code is ${before} in ${names[0]}, and ${after} in ${names[1]}.\n`;
   diff += await patch(after, from.code, to.code);
-  for (const path of differingFiles(from.files ?? {}, to.files ?? {})) {
-    const [old, next] = [await contentOf(store, from.files, path), await contentOf(store, to.files, path)];
-    diff +=
-      isUtf8(old) && isUtf8(next) ? await patch(path, `${old}`, `${next}`) : `Binary file ${path} differs.\n`;
+  const [removed, added] = [without(from.files, to.files), without(to.files, from.files)];
+  const [olds, news] = [await readSourceFiles(store, removed), await readSourceFiles(store, added)];
+  for (const path of [...new Set([...olds.keys(), ...news.keys()])].sort()) {
+    const [old, next] = [olds.get(path), news.get(path)];
+    if (!old || !next) diff += `The file ${path} is only in ${names[old ? 0 : 1]}.\n`;
+    if ([old, next].every((content) => !content || isText(content)))
+      diff += await patch(path, `${old ?? ''}`, `${next ?? ''}`);
+    else if (old && next) diff += `The file ${path} is binary, and differs.\n`;
   }
   return diff + (await patch('dependencies.json', json(from), json(to)));
 }
 
-function differingFiles(from: FileRefs, to: FileRefs): string[] {
-  const paths = new Set([...Object.keys(from), ...Object.keys(to)]);
-  return [...paths].filter((path) => refOf(from, path)?.digest !== refOf(to, path)?.digest).sort();
-}
-
-/** A path may be the name of what all objects have. */
-function refOf(files: FileRefs, path: string): FileRefs[string] | undefined {
-  return Object.hasOwn(files, path) ? files[path] : undefined;
-}
-
-/** Empty where there is no such file. */
-async function contentOf(store: Store, files: FileRefs | null, path: string): Promise<Buffer> {
-  const ref = refOf(files ?? {}, path);
-  if (!ref) return Buffer.alloc(0);
-  return (await readSourceFiles(store, { [path]: ref })).get(path) ?? Buffer.alloc(0);
+/** Files that the other version does not have so. */
+function without(files: FileRefs | null, others: FileRefs | null): FileRefs {
+  const isSame = ([path, { digest }]: [string, FileRef]) =>
+    others !== null && Object.hasOwn(others, path) && others[path]?.digest === digest;
+  return Object.fromEntries(Object.entries(files ?? {}).filter((file) => !isSame(file)));
 }
 
 function json({ dependencies }: EndpointVersion): string {

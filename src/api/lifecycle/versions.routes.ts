@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
 import { ownerOfActor } from '../../model/owner.js';
-import type { HandlerSource } from '../../model/source-files.js';
+import { type HandlerSource, SOURCE_MEMBERS } from '../../model/source-files.js';
 import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, listVersions } from '../../store/versions.js';
@@ -68,8 +68,7 @@ export const versionRoutes = [
     errors: [...deployErrors, 'endpoint_has_no_code', 'nothing_deployed'],
     handle: async ({ params, body, origin, principal }, deps) => {
       // It becomes the draft: who may not write that there does not write it here.
-      if (['code', 'entry', 'files', 'dependencies'].some((member) => member in body))
-        requirePermission(principal, 'endpoints:write');
+      if (SOURCE_MEMBERS.some((member) => member in body)) requirePermission(principal, 'endpoints:write');
       const deployed = await deploySource(deps, params.id, await admitFiles(body, deps), origin);
       const warnings = await unboundPoolsOf(deps.store, params.id, deployed.version);
       return new Reply(200, deployed, {}, warnings);

@@ -7,8 +7,8 @@ import {
   type FileContents,
   fileRefs,
   filesProblem,
-  type HandlerSource,
   normalEntry,
+  type SourceFiles,
 } from '../../model/source-files.js';
 import type { Store } from '../../store/database.js';
 import { keepSourceFiles } from '../../store/source-files.js';
@@ -18,8 +18,6 @@ interface GivenFiles {
   readonly entry?: string | null;
   readonly files?: FileContents | null;
 }
-
-type StoredFiles = Pick<HandlerSource, 'entry' | 'files'>;
 
 interface FilesDependencies {
   readonly store: Store;
@@ -34,7 +32,7 @@ interface FilesDependencies {
 export async function admitFiles<R extends GivenFiles>(
   { entry, files, ...others }: R,
   { store, config }: FilesDependencies,
-): Promise<Omit<R, keyof StoredFiles> & Partial<StoredFiles>> {
+): Promise<Omit<R, keyof SourceFiles> & Partial<SourceFiles>> {
   const admitted = { ...others, ...(entry !== undefined && { entry: normalEntry(entry) }) };
   if (files === undefined) return admitted;
   const beside = new Map(Object.entries(files ?? {}).map(([path, content]) => [path, bytesOf(content)]));

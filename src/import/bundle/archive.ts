@@ -67,6 +67,17 @@ export async function openArchive(file: string, limits: ArchiveLimits): Promise<
   }
 }
 
+/** Reads files by their paths, each once: handlers share files. Undefined: there is none. */
+export function readOnce(
+  read: (path: string) => Promise<Buffer> | undefined,
+): (path: string) => Promise<Buffer | undefined> {
+  const known = new Map<string, Promise<Buffer> | undefined>();
+  return async (path) => {
+    if (!known.has(path)) known.set(path, read(path));
+    return known.get(path);
+  };
+}
+
 async function readDirectory(file: string, tailSize: number): Promise<CentralDirectory> {
   try {
     return await Open.file(file, { tailSize, padding: MAX_EXTRA_FIELD_BYTES });

@@ -8,7 +8,7 @@ export interface Contents {
   readonly spec: ArchiveFile | null;
   readonly manifest: ArchiveFile | null;
   readonly handlers: readonly HandlerFile[];
-  /** Files of Rust that are none, by where they are. */
+  /** Files of Rust that are no handlers, by where they are. */
   readonly otherRust: readonly ArchiveFile[];
   /** Files that look like a document or manifest but have a name that is not read. */
   readonly misnamed: readonly string[];

@@ -3,7 +3,7 @@ import type { ImportedHandler } from '../../model/imported-parts.js';
 import { fileRefs, filesProblem, isRust, normalEntry } from '../../model/source-files.js';
 import { findFiles } from '../../model/source-finder.js';
 import type { ImportLimits } from '../limits.js';
-import { readText } from './archive.js';
+import { readOnce, readText } from './archive.js';
 import type { Contents, HandlerFile } from './contents.js';
 import { bundleError } from './errors.js';
 
@@ -27,12 +27,7 @@ export async function readHandlers(
   const sources = new Map<HandlerFile, ImportedHandler>();
   const modules = new Set<string>();
   const contents = new Map<string, Uint8Array>();
-  // Handlers share files, and each is unpacked once.
-  const known = new Map<string, Buffer | undefined>();
-  const read = async (path: string) => {
-    if (!known.has(path)) known.set(path, await files.get(path)?.read());
-    return known.get(path);
-  };
+  const read = readOnce((path) => files.get(path)?.read());
   for (const handler of handlers) {
     const code = await readText(handler, limits.codeBytes, 'API_BODY_LIMIT_BYTES');
     if (!used.has(handler)) continue;

@@ -8,7 +8,7 @@ import { AppError, toError } from '../../errors.js';
 import { isBase64 } from '../../model/formats.js';
 import { bytesOf, type FileContent } from '../../model/source-files.js';
 import { isObject } from '../../util/json-object.js';
-import { openArchive } from '../bundle/archive.js';
+import { openArchive, readOnce } from '../bundle/archive.js';
 import { entryPath } from '../bundle/entry-path.js';
 import type { ImportLimits } from '../limits.js';
 import { parseYaml, YamlError } from '../yaml.js';
@@ -55,16 +55,11 @@ export async function readFolder(
       throw folderError([
         `The folder has ${length} ${name}; at most ${limits.operations} are allowed (IMPORT_OPERATIONS_LIMIT)`,
       ]);
-  // Handlers share files, and each is unpacked once.
-  const known = new Map<string, Buffer | undefined>();
   const sources = await readSources(
     document.lists['endpoints'] ?? [],
     {
       paths: [...files.keys()],
-      read: async (path) => {
-        if (!known.has(path)) known.set(path, await files.get(path)?.());
-        return known.get(path);
-      },
+      read: readOnce((path) => files.get(path)?.()),
       readCode: async (path) => (files.has(path) ? textOf(files, path, limits.codeBytes) : undefined),
     },
     { files: limits.sourceFiles, bytes: limits.codeBytes },

@@ -5,7 +5,7 @@ import { AppError } from '../../../src/errors.js';
 import { readBundle } from '../../../src/import/bundle/read-bundle.js';
 import type { ImportedApi } from '../../../src/import/imported-api.js';
 import type { ImportLimits } from '../../../src/import/limits.js';
-import { ONE_FILE } from '../../support/one-file.js';
+import { ONE_FILE } from '../../../src/model/source-files.js';
 import { ZipFolder, zipOf } from '../../support/zip.js';
 import { withTexts } from '../documents/documents.js';
 
