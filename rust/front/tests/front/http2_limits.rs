@@ -77,21 +77,21 @@ fn expect_served(client: &mut Http2) {
 
 #[test]
 fn a_client_that_sends_half_a_preface_gets_408_of_http_1() {
-    let front = front_with("headTimeoutMs", 1_000);
+    let front = front_with("headTimeoutMs", 3_000);
     let responses = front.connect().send(&PREFACE[..16]).rest();
     assert_eq!(responses.iter().map(|response| response.status).collect::<Vec<_>>(), [408]);
 }
 
 #[test]
 fn a_connection_without_a_request_ends() {
-    let front = front_with("headTimeoutMs", 1_000);
+    let front = front_with("headTimeoutMs", 3_000);
     expect_end(&mut front.connect_http2(), code::CALM);
     expect_alive(&front);
 }
 
 #[test]
 fn a_connection_whose_head_stops_ends_also_when_it_had_other_requests() {
-    let front = front_with("headTimeoutMs", 1_000);
+    let front = front_with("headTimeoutMs", 3_000);
     let mut client = front.connect_http2();
     expect_served(&mut client);
     client.send(frame(kind::HEADERS, flag::END_STREAM, 3, &block(&get_of("/sizes"))));
@@ -101,7 +101,7 @@ fn a_connection_whose_head_stops_ends_also_when_it_had_other_requests() {
 
 #[test]
 fn a_connection_that_is_idle_ends_however_often_it_is_pinged() {
-    let front = front_with("idleTimeoutMs", 1_000);
+    let front = front_with("idleTimeoutMs", 3_000);
     let mut client = front.connect_http2();
     expect_served(&mut client);
     eventually(
@@ -118,7 +118,7 @@ fn a_connection_that_is_idle_ends_however_often_it_is_pinged() {
 
 #[test]
 fn a_body_that_stops_or_trickles_in_gets_408_and_other_streams_go_on() {
-    let front = front_with("stallTimeoutMs", 1_500);
+    let front = front_with("stallTimeoutMs", 3_000);
     let mut client = front.connect_http2();
     let slow = [1, 3];
     for stream in slow {
@@ -148,7 +148,7 @@ fn a_body_that_stops_or_trickles_in_gets_408_and_other_streams_go_on() {
 
 #[test]
 fn responses_for_which_the_client_has_no_window_are_reset_and_their_memory_is_free() {
-    let front = front_with("stallTimeoutMs", 1_500);
+    let front = front_with("stallTimeoutMs", 3_000);
     let mut client = Http2::connect(front.address, &[(setting::INITIAL_WINDOW, 0)]);
     let streams: Vec<u32> = (0..20).map(|_| client.request(&get_of("/sizes"), None, None)).collect();
     for stream in streams {
@@ -161,7 +161,7 @@ fn responses_for_which_the_client_has_no_window_are_reset_and_their_memory_is_fr
 
 #[test]
 fn a_connection_that_takes_nothing_of_its_responses_is_reset() {
-    let front = front_with("stallTimeoutMs", 1_500);
+    let front = front_with("stallTimeoutMs", 3_000);
     let mut client = Http2::connect(front.address, &[(setting::INITIAL_WINDOW, LARGEST_WINDOW)]);
     client.send(frame(kind::WINDOW_UPDATE, 0, 0, &(LARGEST_WINDOW - 65_535).to_be_bytes()));
     for _ in 0..10 {

@@ -8,7 +8,7 @@ use edge_wire::Kind;
 use serde_json::json;
 
 use crate::support::http2::{code, fields, frame, kind};
-use crate::support::{Client, Front, Gate, PATIENCE, Request, Stream, get};
+use crate::support::{Client, Front, Gate, LASTING_PIECES, PATIENCE, PIECE_PAUSE, Request, Stream, UNMET_MS, get};
 
 const MEGABYTE: usize = 1 << 20;
 const LAST_CHUNK: &str = "0\r\n\r\n";
@@ -207,9 +207,8 @@ fn a_client_is_cut_off_when_the_handler_sends_nothing_for_too_long_but_not_after
         stream.head(200, &[]);
         stream.data(b"first");
         if request.query("ticks").is_some() {
-            // All together for longer than either limit.
-            for _ in 0..25 {
-                std::thread::sleep(std::time::Duration::from_millis(100));
+            for _ in 0..LASTING_PIECES {
+                std::thread::sleep(PIECE_PAUSE);
                 stream.data(b"tick");
             }
             stream.end();
@@ -217,15 +216,18 @@ fn a_client_is_cut_off_when_the_handler_sends_nothing_for_too_long_but_not_after
             late.wait();
         }
     });
-    front.serve(&handler, [get("/idle").limit("idleTimeoutMs", 2_000).limit("timeoutMs", 2_000)]);
-    ask(&front, "/idle?ticks=").receives(LAST_CHUNK);
+    let lasting = get("/lasting").limit("idleTimeoutMs", UNMET_MS).limit("timeoutMs", UNMET_MS);
+    front.serve(&handler, [lasting, get("/idle").limit("idleTimeoutMs", 500)]);
+    ask(&front, "/lasting?ticks=").receives(LAST_CHUNK);
     let received = ask(&front, "/idle").closed();
     assert!(received.contains("first") && !received.contains(LAST_CHUNK), "{received}");
     front.logged(CUT_OFF);
     // For HTTP/1.0, only a reset says so.
     let mut old = front.connect();
     old.send("GET /idle HTTP/1.0\r\nHost: localhost\r\n\r\n");
-    assert!(old.closed().contains("first") && old.is_reset);
+    let received = old.closed();
+    assert!(received.contains("first"), "{received}");
+    assert!(old.is_reset, "{received}");
     front.logged(CUT_OFF);
     gate.open();
 }

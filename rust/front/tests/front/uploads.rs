@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Front, Gate, Handler, PATIENCE, Request, Stream, anything, eventually_within, post};
+use crate::support::{
+    Client, Front, Gate, Handler, LASTING_PIECES, PATIENCE, PIECE_PAUSE, Request, Stream, UNMET_MS, anything,
+    eventually_within, post,
+};
 
 const MEGABYTE: usize = 1 << 20;
 const LAST_CHUNK: &str = "0\r\n\r\n";
@@ -281,16 +284,17 @@ fn a_handler_is_told_when_the_client_leaves_within_the_body() {
 fn a_client_gets_408_when_it_sends_nothing_for_too_long() {
     let (script, reported) = reports();
     let front = front_with(json!({}));
-    let idle = post("/upload").limit("idleTimeoutMs", 2_000).limit("timeoutMs", 2_000);
-    front.serve(&front.streams("streams", script), [idle]);
-    // All together for longer than either. The deadline begins at the end of the body.
+    let handler = front.streams("streams", script);
+    // The deadline begins at the end of the body.
+    front.serve(&handler, [post("/upload").limit("idleTimeoutMs", UNMET_MS).limit("timeoutMs", UNMET_MS)]);
     let mut slow = begin(&front, CHUNKED);
-    for _ in 0..25 {
+    for _ in 0..LASTING_PIECES {
         slow.send(chunk(&kibibyte()));
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(PIECE_PAUSE);
     }
-    assert_eq!(slow.send(LAST_CHUNK).response().text(), (25 * 1024).to_string());
+    assert_eq!(slow.send(LAST_CHUNK).response().text(), (LASTING_PIECES * 1024).to_string());
     assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
+    front.serve(&handler, [post("/upload").limit("idleTimeoutMs", 500)]);
     let responses = begin(&front, CHUNKED).send(chunk(&kibibyte())).rest();
     assert_eq!(responses.iter().map(|response| response.status).collect::<Vec<_>>(), [408]);
     assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
@@ -338,7 +342,7 @@ fn a_body_is_no_longer_than_the_policy_allows_whatever_is_known_before() {
 
 #[test]
 fn a_client_that_is_too_slow_gets_408_but_not_when_the_handler_holds_it_back() {
-    let front = front_with(json!({ "stallTimeoutMs": 1_000, "minBytesPerSecond": 2_000 }));
+    let front = front_with(json!({ "stallTimeoutMs": 3_000, "minBytesPerSecond": 2_000 }));
     let (script, reported) = reports();
     front.serve(&front.streams("streams", script), [post("/upload")]);
     let mut slow = begin(&front, &length_of(3 * MEGABYTE));
@@ -372,7 +376,7 @@ fn a_client_that_is_too_slow_gets_408_but_not_when_the_handler_holds_it_back() {
     thread::scope(|scope| {
         scope.spawn(|| sender.send("x".repeat(2 * MEGABYTE)));
         // This takes longer than a slow client would have.
-        thread::sleep(Duration::from_millis(3_000));
+        thread::sleep(Duration::from_secs(5));
         gate.open();
         assert_eq!(patient.response().text(), (2 * MEGABYTE).to_string());
     });

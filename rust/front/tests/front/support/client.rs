@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use serde_json::Value;
 
-use super::{PATIENCE, eventually};
+use super::{PATIENCE, eventually, read_some};
 
 pub struct Client {
     pub stream: TcpStream,
@@ -144,7 +144,7 @@ impl Client {
     /// Reads more; false when the front has closed the connection.
     pub fn read(&mut self) -> bool {
         let mut piece = [0; 64 * 1024];
-        let length = match self.stream.read(&mut piece) {
+        let length = match read_some(&mut self.stream, &mut piece) {
             Ok(length) => length,
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {
                 self.is_reset = true;

@@ -1,8 +1,8 @@
 //! A client of HTTP/2 that sends frames which no client would send, and reads those that come back.
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use super::PATIENCE;
+use super::{PATIENCE, read_some};
 
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADER_BYTES: usize = 9;
@@ -195,7 +195,7 @@ impl Http2 {
     /// Reads more.
     pub fn read(&mut self) {
         let mut piece = [0; 64 * 1024];
-        match self.stream.read(&mut piece) {
+        match read_some(&mut self.stream, &mut piece) {
             Ok(0) => self.is_closed = true,
             Ok(length) => self.received.extend_from_slice(&piece[..length]),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => self.is_closed = true,

@@ -13,6 +13,8 @@ pub mod http2;
 mod stream;
 mod supervisor;
 
+use std::io::{self, ErrorKind, Read};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,8 +29,27 @@ pub use stream::Stream;
 /// How long a test waits for what does not come. Nothing is expected to take that long, so it may be long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A limit in milliseconds that is not to be met, although things that are together longer come in time: a machine may
+/// stand still for seconds.
+pub const UNMET_MS: u32 = 5_000;
+
+/// As many pieces with this pause between them take longer than [`UNMET_MS`].
+pub const LASTING_PIECES: usize = 60;
+pub const PIECE_PAUSE: Duration = Duration::from_millis(100);
+
 /// The time between two looks at what cannot be waited for otherwise.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// Reads what has come. A read with a time limit ends when the machine stood still within it (see signal(7)), and then
+/// begins again.
+fn read_some(stream: &mut TcpStream, piece: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(piece) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
 
 /// Looks until something is so. `failure` says what is wrong when it does not become so.
 pub fn eventually(failure: impl Fn() -> String, condition: impl FnMut() -> bool) {
