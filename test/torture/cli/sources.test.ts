@@ -1,5 +1,5 @@
 /** Eight handlers that share files, from a folder: `edge deploy`, `edge dev`, `edge apply` and `edge export`. */
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { type EdgeOptions, edge, startEdge } from '../../support/edge.js';
@@ -33,13 +33,13 @@ describe('sources of several files from a folder', function () {
   };
   const ask = async (name: string, host = HOST) =>
     String((await stack.gateway.get(`/${name}`, { headers: { host } })).body).trim();
-  const edgeFile = (more: Readonly<Record<string, object>> = {}) =>
+  const edgeFile = (more: Readonly<Record<string, object>> = {}, host = HOST, stack = 'files') =>
     JSON.stringify({
-      stack: 'files',
-      domains: [{ host: HOST }],
+      stack,
+      domains: [{ host }],
       endpoints: NAMES.map((name) => {
         const handler = `src/${name}.rs`;
-        return { host: HOST, method: 'GET', route: `/${name}`, handler, ...more[name] };
+        return { host, method: 'GET', route: `/${name}`, handler, ...more[name] };
       }),
     });
 
@@ -73,6 +73,21 @@ describe('sources of several files from a folder', function () {
     const exported = join(folder.path, 'exported');
     await succeeds(['export', '--stack', 'files', '-o', exported]);
     await succeeds(['diff', '--exit-code'], { cwd: exported });
+  });
+
+  it('the API takes the same files of each handler, and edge apply makes all handlers from the folder', async () => {
+    for (const name of NAMES) {
+      const own = name === 'e0' ? { 'src/own.rs': 'pub const NAME: &str = "e0";\n' } : {};
+      const code = name === 'e0' ? `mod own;\n${helloOf('e0').replace('"e0"', 'own::NAME')}` : helloOf(name);
+      const fields = { path: `/api/${name}`, code, entry: `src/${name}.rs`, files: { ...BESIDE, ...own } };
+      await stack.deploy(fields);
+      expect(await ask(`api/${name}`)).to.equal(answerOf(name));
+    }
+    const [applied, host] = [join(folder.path, 'applied'), 'files-apply.test'];
+    await cp(project(), applied, { recursive: true });
+    await write('edge.yaml', edgeFile({}, host, 'files-apply'), applied);
+    await succeeds(['apply', applied, '--yes']);
+    for (const name of NAMES) expect(await ask(name, host)).to.equal(answerOf(name));
   });
 
   it('edge dev deploys exactly the handlers that have the file that was saved', async () => {
