@@ -48,6 +48,14 @@ function madeAgain(object: InstallationObject | undefined): string[] {
   return object ? [`The ${titleOf(object)}: was made again since, and stays`] : [];
 }
 
+/** Members that mean nothing without each other: half of one source and half of another are none. */
+const SOURCE = new Set<string>(['code', 'entry', 'files']);
+
+function keptAs(since: readonly string[], together: readonly string[]): string {
+  if (together.length === 1) return `${together[0]} was changed since, and stays as it is`;
+  return `its source (${since.join(', ')}) was changed since, and stays as it is`;
+}
+
 function merged(
   id: string | null,
   before: InstallationObject,
@@ -58,11 +66,14 @@ function merged(
   if (!old || !made || !is) throw new Error('an object is missing');
   const target: Record<string, unknown> = { ...is };
   const warnings: string[] = [];
-  for (const name of Object.keys({ ...old, ...made })) {
-    if (isDeepStrictEqual(old[name], made[name])) continue;
-    if (isDeepStrictEqual(is[name], made[name])) target[name] = old[name];
-    else if (!isDeepStrictEqual(is[name], old[name]))
-      warnings.push(`The ${titleOf(now)}: ${name} was changed since, and stays as it is`);
+  const names = Object.keys({ ...old, ...made }).filter((name) => !SOURCE.has(name));
+  for (const together of [...names.map((name) => [name]), [...SOURCE]]) {
+    const differing = (one: JsonObject, other: JsonObject) =>
+      together.filter((name) => !isDeepStrictEqual(one[name], other[name]));
+    if (differing(old, made).length === 0) continue;
+    const since = differing(is, made);
+    if (since.length === 0) for (const name of together) target[name] = old[name];
+    else if (differing(is, old).length > 0) warnings.push(`The ${titleOf(now)}: ${keptAs(since, together)}`);
   }
   const back = target as unknown as InstallationObject;
   const fields = changedFields(now, back);

@@ -88,8 +88,8 @@ export async function compileHandler<T>(
     await makePassable(own);
     const work = join(own, 'work');
     await mkdir(work, { mode: 0o700 });
-    await writeTree(join(work, SOURCE), request.source);
     const compilation = await request.inTurn(async () => {
+      await writeTree(join(work, SOURCE), request.source);
       const started = performance.now();
       const outcome = await compileIn({ own, work }, request);
       return { ...outcome, ms: Math.round(performance.now() - started) };

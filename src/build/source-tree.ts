@@ -21,7 +21,8 @@ export async function writeTree(folder: string, source: SourceTree): Promise<voi
   for (const [path, content] of [[entryOf(source), source.code] as const, ...source.contents]) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, content);
+    // Never over another one: what is compiled is what the source says.
+    await writeFile(file, content, { flag: 'wx' });
   }
 }
 

@@ -16,7 +16,15 @@ export type Refine<T> = (value: T) => string | undefined;
 
 /** A problem as one line: `body.host: must be a hostname ...`. */
 export function describeProblem(root: string, { path, message }: Problem): string {
-  return `${[root, ...path].join('.')}: ${message}`;
+  return `${placeOf(root, path)}: ${message}`;
+}
+
+/** A key that would not be told from several is in brackets: `body.files["../x.rs"]`. */
+function placeOf(root: string, path: readonly string[]): string {
+  return path.reduce(
+    (place, key) => place + (/[.\s"[\]]|^$/.test(key) ? `[${JSON.stringify(key)}]` : `.${key}`),
+    root,
+  );
 }
 
 /** @param path of the object */

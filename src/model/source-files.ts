@@ -54,7 +54,11 @@ export type FileContents = Readonly<Record<string, FileContent>>;
 
 const MAX_PATH_BYTES = 1_024;
 const MAX_NAME_BYTES = 255;
+/** Each folder is one more on the disk of a worker. */
+const MAX_FOLDERS = 31;
 const UNPRINTABLE = /[\p{Control}\p{Surrogate}]/u;
+/** What patterns have, and what some file systems do not take. */
+const RESERVED = /[<>:"|?*]/;
 
 /** What is wrong with the path of a file; undefined: nothing. */
 export function filePathProblem(path: string): string | undefined {
@@ -63,12 +67,15 @@ export function filePathProblem(path: string): string | undefined {
   if (UNPRINTABLE.test(path)) return 'must not have control characters, nor lone surrogates';
   if (path.includes('\\')) return 'must have "/" between folders, not "\\"';
   if (path.startsWith('/')) return 'must be relative to the folder of the handler';
+  if (RESERVED.test(path)) return 'must not have any of < > : " | ? *, which not every file system takes';
+  // Archives and file systems change it to that, and then it is another path.
+  if (path !== path.normalize('NFC')) return 'must be in Unicode NFC: each letter composed with its accents';
   const names = path.split('/');
   if (names.includes('..')) return 'must not leave the folder: it has ".."';
   if (names.some((name) => name === '' || name === '.')) return 'must not have an empty name, nor "."';
   if (names.some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES))
     return `must not have a name of more than ${MAX_NAME_BYTES} bytes`;
-  return undefined;
+  return names.length - 1 > MAX_FOLDERS ? `must be in at most ${MAX_FOLDERS} folders` : undefined;
 }
 
 /** What is wrong with the path of the code; undefined: nothing. */
@@ -89,7 +96,21 @@ export class FilesTogether {
   add(path: string): void {
     const key = foldedCase(path);
     this.#files.set(key, path);
-    for (const folder of foldersOf(key)) this.#folders.set(folder, path);
+    for (const folder of foldersOf(key)) {
+      if (this.#folders.has(folder)) return;
+      this.#folders.set(folder, path);
+    }
+  }
+
+  /** How many folders they are in, with those around these. */
+  get folders(): number {
+    return this.#folders.size;
+  }
+
+  /** Whether there is a file or a folder at a path. */
+  has(path: string): boolean {
+    const key = foldedCase(path);
+    return this.#files.has(key) || this.#folders.has(key);
   }
 
   /** Why a file cannot be beside these; undefined: it can. */
@@ -99,8 +120,13 @@ export class FilesTogether {
     if (twin !== undefined) return `"${twin}" and "${path}" are the same file where case does not count`;
     const below = this.#folders.get(key);
     if (below !== undefined) return `"${path}" is a file, and the folder of "${below}"`;
-    const above = foldersOf(key).flatMap((folder) => this.#files.get(folder) ?? [])[0];
-    return above === undefined ? undefined : `"${above}" is a file, and the folder of "${path}"`;
+    for (const folder of foldersOf(key)) {
+      const above = this.#files.get(folder);
+      if (above !== undefined) return `"${above}" is a file, and the folder of "${path}"`;
+      // Those around it are folders, too.
+      if (this.#folders.has(folder)) return undefined;
+    }
+    return undefined;
   }
 }
 
@@ -108,28 +134,30 @@ function foldedCase(path: string): string {
   return path.normalize('NFC').toLowerCase();
 }
 
-function foldersOf(path: string): string[] {
-  const names = path.split('/');
-  return names.slice(1).map((_, at) => names.slice(0, at + 1).join('/'));
+/** The folders that a path is in, the innermost first. */
+function* foldersOf(path: string): Generator<string> {
+  for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) yield path.slice(0, at);
 }
 
-/** What is wrong with files together; undefined: nothing. */
-function clashIn(paths: Iterable<string>): string | undefined {
+/** Code and files together, or what is wrong with that. */
+function togetherWith(entry: string | undefined, files: Iterable<string>): FilesTogether | string {
   const together = new FilesTogether();
-  for (const path of paths) {
+  if (entry !== undefined) together.add(entry);
+  for (const path of files) {
+    if (path === entry) return `"${path}" is the path of the code: give one of them another ("entry")`;
     const clash = together.clashOf(path);
     if (clash !== undefined) return clash;
     together.add(path);
   }
-  return undefined;
+  return together;
 }
 
 /** What is wrong with the paths of a source, after the name of the member; undefined: nothing. */
 export function sourceProblem({ entry, files }: SourceFiles): string | undefined {
   const wrongEntry = entry === null ? undefined : entryProblem(entry);
   if (wrongEntry !== undefined) return `entry: ${wrongEntry}`;
-  const clash = files === null ? undefined : clashIn([entry ?? DEFAULT_ENTRY, ...Object.keys(files)]);
-  return clash === undefined ? undefined : `files: ${clash}`;
+  const together = togetherWith(entry ?? DEFAULT_ENTRY, Object.keys(files ?? {}));
+  return typeof together === 'string' ? `files: ${together}` : undefined;
 }
 
 /** The same source. @throws AppError invalid_input when its paths are wrong */
@@ -141,6 +169,7 @@ export function requireSource<S extends SourceFiles>(source: S): S {
 
 /** How large the files of a source may be. */
 export interface FileLimits {
+  /** Of files and folders. */
   readonly files: number;
   /** Of all together. */
   readonly bytes: number;
@@ -167,7 +196,11 @@ export function filesProblem(
   }
   const problem = entry === undefined ? undefined : entryProblem(entry);
   if (problem !== undefined) return `"${entry}" ${problem}`;
-  return clashIn([...(entry === undefined ? [] : [entry]), ...files.keys()]);
+  const together = togetherWith(entry, files.keys());
+  if (typeof together === 'string') return together;
+  return files.size + together.folders <= limits.files
+    ? undefined
+    : `has ${files.size} files in ${together.folders} folders; at most ${limits.files} of both are allowed (SOURCE_FILES_LIMIT)`;
 }
 
 function contentProblem(path: string, bytes: Uint8Array): string | undefined {

@@ -27,7 +27,7 @@ export const IMPORTS = {
     1_000,
     1,
     10_000,
-    'Most files that a handler has beside its code; together they have at most API_BODY_LIMIT_BYTES.',
+    'Most files and folders that a handler has beside its code; together they have at most API_BODY_LIMIT_BYTES.',
   ),
   BUNDLE_ENTRIES_LIMIT: integer(10_000, 1, 65_535, 'Most files and folders in a bundle.'),
   IMPORT_OPERATIONS_LIMIT: integer(5_000, 1, 100_000, 'Most operations in one import.'),

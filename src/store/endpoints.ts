@@ -271,7 +271,7 @@ export async function updateEndpoint(
         .update({
           ...columnValues(changes),
           ...routes,
-          source_key: sourceKey(requireSource(after)),
+          source_key: sourceKey('entry' in changes || 'files' in changes ? requireSource(after) : after),
           ...(concernsGateways && { version: tx.knex.raw('version + 1') }),
           updated_at: nextUpdatedAt(tx),
         });

@@ -102,11 +102,19 @@ describe('the files of a source', () => {
     [
       'a path that leaves the folder',
       { files: { '../x.rs': '' } },
-      /^body\.files\.\.\.\/x\.rs: must not leave/,
+      /^body\.files\["\.\.\/x\.rs"\]: must not leave/,
     ],
     ['an absolute path', { files: { '/x.rs': '' } }, /relative/],
     ['a path with a backslash', { files: { 'a\\x.rs': '' } }, /"\/" between folders/],
     ['a path without a name', { files: { 'a//x.rs': '' } }, /empty name/],
+    [
+      'a path in more folders than rustc needs',
+      { files: { [`${'a/'.repeat(32)}x`]: '' } },
+      /at most 31 folders/,
+    ],
+    ['a path that is a drive', { files: { 'a:b.txt': '' } }, /must not have any of/],
+    ['a path that is a pattern', { files: { 'a/**': '' } }, /must not have any of/],
+    ['a path whose letters are decomposed', { files: { 'cafe\u0301.txt': '' } }, /must be in Unicode NFC/],
     ['an empty path', { files: { '': '' } }, /must not be empty/],
     [
       'paths that differ in case',
@@ -117,12 +125,17 @@ describe('the files of a source', () => {
     [
       'the path of the code',
       { files: { 'handler.rs': '' } },
-      /"handler\.rs" and "handler\.rs" are the same file/,
+      /"handler\.rs" is the path of the code: give one of them another \("entry"\)/,
     ],
     ['Rust that is not UTF-8', { files: { 'a.rs': { base64: '/w==' } } }, /"a\.rs" must be UTF-8/],
     ['what is no base64', { files: { a: { base64: 'x' } } }, /base64/],
     ['a file by its digest', { files: { a: { digest: sha256('') } } }, /digest|base64/],
     ['more files than the setting allows', { files: manyFiles(11) }, /SOURCE_FILES_LIMIT/],
+    [
+      'files in more folders than the setting allows',
+      { files: { 'a/b/c/d/e/f/g/h/i/j/x': '' } },
+      /has 1 files in 10 folders; at most 10 of both are allowed \(SOURCE_FILES_LIMIT\)/,
+    ],
     ['an entry that is no Rust', { entry: 'a.txt' }, /must end with "\.rs"/],
     ['an entry that leaves the folder', { entry: '../a.rs' }, /must not leave/],
     ['an entry that is an option of rustc', { entry: '-Cx.rs' }, /must not begin with/],
@@ -132,6 +145,7 @@ describe('the files of a source', () => {
     it(`refuses ${title} as a file of a source, and changes nothing`, async () => {
       const text = `// before ${title}`;
       const { id } = await create({ code: '// code', files: { 'before.rs': text } });
+      const contents = await api.store.knex('source_files').count();
       expectFailure(
         await api.put(`/api/endpoints/${id}`, { code: '// new', ...body }),
         'invalid_input',
@@ -140,7 +154,40 @@ describe('the files of a source', () => {
       expectFailure(await api.post(`/api/endpoints/${id}/deploy`, body), 'invalid_input', message);
       const shown = expectData<Endpoint>(await api.get(`/api/endpoints/${id}`));
       expect(shown).to.deep.include({ code: '// code', files: { 'before.rs': text } });
+      expect(await api.store.knex('source_files').count()).to.deep.equal(contents);
     });
+
+  it('stores nothing of a request that is refused for something else than its files', async () => {
+    const { id } = await create({ entry: 'src/main.rs' });
+    const nowhere = '00000000-0000-4000-8000-000000000000';
+    const text = `// refused ${Date.now()}`;
+    const files = { 'a.txt': text };
+    const place = { name: 'nowhere', path: '/nowhere', method: 'GET', domain: '*' };
+    expectFailure(
+      await api.put(`/api/endpoints/${id}`, { files: { ...files, 'src/main.rs': '' } }),
+      'invalid_input',
+      /is the path of the code/,
+    );
+    for (const refused of [
+      api.put(`/api/endpoints/${nowhere}`, { files }),
+      api.post(`/api/endpoints/${nowhere}/deploy`, { files }),
+      api.post('/api/endpoints', { ...place, collection_id: nowhere, files }),
+    ])
+      expectFailure(await refused, 'not_found');
+    expect(await stored(text)).to.equal(0);
+  });
+
+  it('keeps of changed files in the audit those that differ', async () => {
+    const { id } = await create({ files: { 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c' } });
+    expectData(
+      await api.put(`/api/endpoints/${id}`, { files: { 'a.txt': 'a', 'b.txt': 'B', 'd.txt': 'd' } }),
+    );
+    const [entry] = expectData<{ before: { files: object }; after: { files: object } }[]>(
+      await api.get(`/api/audit?object_id=${id}&limit=1`),
+    );
+    expect(Object.keys(entry?.before.files ?? {})).to.have.members(['b.txt', 'c.txt']);
+    expect(Object.keys(entry?.after.files ?? {})).to.have.members(['b.txt', 'd.txt']);
+  });
 
   it('refuses files among which the code of an endpoint cannot be', async () => {
     const { id } = await create({ files: { 'a.rs': '' }, entry: 'src/main.rs' });
@@ -158,6 +205,13 @@ describe('the files of a source', () => {
     await create({ ...on, entry: ENTRY, files: other });
     await create({ ...on, code: '// alone', entry: 'src/alone.rs' });
     await create({ ...on, code: '// plain' });
+    // What looks like the folders that the export makes for those that cannot be together.
+    await create({
+      ...on,
+      code: '// named so',
+      files: { 'sources-2/handler.rs': '// 2', 'sources-3': '// 3' },
+    });
+    await create({ ...on, code: '// beside it', files: { 'beside.txt': '1' } });
     const { files } = expectData<{ files: FileContents }>(await api.get(`/api/export?domain=${host}`));
     expect(files).to.include.keys('src/hello.rs', 'src/other.rs', 'src/logo.bin');
     expect((await planOf(api, files)).changes).to.deep.equal([]);

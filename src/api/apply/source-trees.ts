@@ -69,7 +69,10 @@ export class SourceTrees {
     const { code, entry, contents } = source;
     const { found, absent } = await this.sources.named(source);
     const files = new Map<string, string | Uint8Array>([[entry, code], ...contents]);
-    const tree = this.#trees.find((one) => canHave(one, files, absent, contents.size === 0)) ?? this.#added();
+    const canBeIn = (one: Tree) =>
+      canHave(one, files, absent, contents.size === 0) &&
+      (one.root !== '' || !this.#trees.some(({ root }) => isWithin(root, files.keys())));
+    const tree = this.#trees.find(canBeIn) ?? this.#added();
     for (const [path, content] of files) addTo(tree, path, content);
     for (const path of absent) tree.absent.add(path);
     const within = tree.root === '' ? '' : `${tree.root}/`;
@@ -88,10 +91,20 @@ export class SourceTrees {
   }
 
   #added(): Tree {
-    const tree = newTree(`sources-${this.#trees.length + 1}`);
+    const [top] = this.#trees;
+    let number = this.#trees.length + 1;
+    while (top?.together.has(`sources-${number}`)) number++;
+    const tree = newTree(`sources-${number}`);
     this.#trees.push(tree);
     return tree;
   }
+}
+
+/** Whether some paths are in a folder, or are its own; not for the folder of the export. */
+function isWithin(root: string, paths: Iterable<string>): boolean {
+  if (root === '') return false;
+  for (const path of paths) if (path.split('/', 1)[0]?.toLowerCase() === root) return true;
+  return false;
 }
 
 /** What an apply reads as a description of the installation. */

@@ -5,6 +5,7 @@ import { awaitRouting } from '../../lifecycle/routing.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { ownerOfActor } from '../../model/owner.js';
 import type { Scope } from '../../model/permission.js';
+import { ONE_FILE } from '../../model/source-files.js';
 import { findCollection } from '../../store/collections.js';
 import {
   bytesOfList,
@@ -116,7 +117,11 @@ export const endpointRoutes = [
       if (body.limits) requireWithinSettings(body.limits, deps.config);
       const warnings = await admitPolicies(body.policies, deps, principal);
       const write = { table: 'endpoints', host: body.domain, policies: body.policies } as const;
-      const fields = await admitFiles(body, deps);
+      const fields = await admitFiles(body, deps, async () => {
+        const { collection_id: id } = body;
+        if (id) requireFound(await findCollection(deps.store, id), 'collection', id);
+        return ONE_FILE;
+      });
       const endpoint = await withPolicyRoom(deps, write, () =>
         createEndpoint(deps.store, {
           ...ENDPOINT_DEFAULTS,
@@ -156,7 +161,9 @@ export const endpointRoutes = [
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps, principal);
       const write = { table: 'endpoints', id, host: domain, policies: changes.policies } as const;
-      const fields = await admitFiles(changes, deps);
+      const fields = await admitFiles(changes, deps, async () =>
+        requireFound(await findEndpoint(deps.store, id), 'endpoint', id),
+      );
       const updated = await withPolicyRoom(deps, write, () =>
         updateEndpoint(deps.store, id, {
           ...fields,

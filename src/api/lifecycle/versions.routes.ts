@@ -69,8 +69,12 @@ export const versionRoutes = [
     handle: async ({ params, body, origin, principal }, deps) => {
       // It becomes the draft: who may not write that there does not write it here.
       if (SOURCE_MEMBERS.some((member) => member in body)) requirePermission(principal, 'endpoints:write');
-      const deployed = await deploySource(deps, params.id, await admitFiles(body, deps), origin);
-      const warnings = await unboundPoolsOf(deps.store, params.id, deployed.version);
+      const { id } = params;
+      const request = await admitFiles(body, deps, async () =>
+        requireFound(await findEndpoint(deps.store, id), 'endpoint', id),
+      );
+      const deployed = await deploySource(deps, id, request, origin);
+      const warnings = await unboundPoolsOf(deps.store, id, deployed.version);
       return new Reply(200, deployed, {}, warnings);
     },
   }),

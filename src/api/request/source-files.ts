@@ -8,6 +8,7 @@ import {
   fileRefs,
   filesProblem,
   normalEntry,
+  requireSource,
   type SourceFiles,
 } from '../../model/source-files.js';
 import type { Store } from '../../store/database.js';
@@ -26,19 +27,26 @@ interface FilesDependencies {
 
 /**
  * Checks files of a request, and stores their contents.
+ * @param stored finds what the endpoint has; it is asked for when the request has something of a source
  * @returns the request with its files as endpoints have them
- * @throws AppError invalid_input, before anything is stored
+ * @throws AppError invalid_input, and those of `stored`, before anything is stored
  */
 export async function admitFiles<R extends GivenFiles>(
   { entry, files, ...others }: R,
   { store, config }: FilesDependencies,
+  stored: () => Promise<SourceFiles>,
 ): Promise<Omit<R, keyof SourceFiles> & Partial<SourceFiles>> {
+  if (entry === undefined && files === undefined) return others;
+  const before = await stored();
   const admitted = { ...others, ...(entry !== undefined && { entry: normalEntry(entry) }) };
-  if (files === undefined) return admitted;
+  if (files === undefined) {
+    requireSource({ ...before, ...admitted });
+    return admitted;
+  }
   const beside = new Map(Object.entries(files ?? {}).map(([path, content]) => [path, bytesOf(content)]));
   const limits = { files: config.SOURCE_FILES_LIMIT, bytes: config.API_BODY_LIMIT_BYTES };
-  // Without an entry, the one that is stored counts: the store looks at both.
-  const problem = filesProblem(beside, entry === undefined ? undefined : (entry ?? DEFAULT_ENTRY), limits);
+  const code = (entry === undefined ? before.entry : entry) ?? DEFAULT_ENTRY;
+  const problem = filesProblem(beside, code, limits);
   if (problem !== undefined) throw new AppError('invalid_input', `body.files: ${problem}`);
   const contents = new Map<string, Uint8Array>();
   const whole = { ...admitted, files: fileRefs(beside, contents) };

@@ -32,6 +32,7 @@ export class Draft {
   /** Paths of the files that have a tab. */
   readonly opened = signal<readonly string[]>([]);
   readonly isDirty = computed(() => !isSame(this.written.value, this.base.value));
+  #keeping: ReturnType<typeof setTimeout> | undefined;
   readonly #id: string;
   readonly #key: string;
   /** Answers that are older are from before the last change that was made here. */
@@ -46,8 +47,8 @@ export class Draft {
     this.written = signal(kept?.written ?? theirs);
     this.base = signal(kept?.base ?? theirs);
     this.follow(endpoint);
-    this.written.subscribe(() => this.#keep());
-    this.base.subscribe(() => this.#keep());
+    this.written.subscribe(() => this.#keepSoon());
+    this.base.subscribe(() => this.#keepSoon());
   }
 
   write(change: Partial<Source>): void {
@@ -163,16 +164,23 @@ export class Draft {
     this.theirs.value = undefined;
   }
 
-  #keep(): void {
+  /** Not with each key: all files are in it. */
+  #keepSoon(): void {
+    this.#keeping ??= setTimeout(() => this.keep(), KEPT_AFTER_MS);
+  }
+
+  /** Keeps what is written through a reload. */
+  keep(): void {
+    clearTimeout(this.#keeping);
+    this.#keeping = undefined;
     const kept: KeptDraft = { written: this.written.peek(), base: this.base.peek() };
     const text = this.isDirty.peek() ? JSON.stringify(kept) : '';
-    if (text !== '' && text.length <= MOST_CHARACTERS) storeInTab(this.#key, text);
+    if (text !== '') storeInTab(this.#key, text);
     else sessionStorage.removeItem(this.#key);
   }
 }
 
-/** More is not kept: the storage of a tab has 5 MB for all. */
-const MOST_CHARACTERS = 2_000_000;
+const KEPT_AFTER_MS = 300;
 
 interface KeptDraft {
   readonly written: Source;
@@ -213,6 +221,10 @@ export function useFollowedDraft(endpoint: Endpoint): Draft {
   );
   return draft;
 }
+
+addEventListener('pagehide', () => {
+  for (const draft of drafts.values()) draft.keep();
+});
 
 /** A reload keeps what is written, closing the tab does not. */
 addEventListener('beforeunload', (event) => {

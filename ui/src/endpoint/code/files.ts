@@ -49,6 +49,8 @@ function withLineFeeds(text: string): string {
 const ENCODER = new TextEncoder();
 const MAX_PATH_BYTES = 1_024;
 const MAX_NAME_BYTES = 255;
+const MAX_FOLDERS = 31;
+const RESERVED = /[<>:"|?*]/;
 const UNPRINTABLE = /[\p{Control}\p{Surrogate}]/u;
 const bytesIn = (text: string) => ENCODER.encode(text).length;
 
@@ -63,11 +65,14 @@ export function pathProblem(path: string, others: readonly string[], isEntry = f
   if (UNPRINTABLE.test(path)) return 'must not have control characters, nor lone surrogates';
   if (path.includes('\\')) return 'must have "/" between folders, not "\\"';
   if (path.startsWith('/')) return 'must be relative to the folder of the handler';
+  if (RESERVED.test(path)) return 'must not have any of < > : " | ? *, which not every file system takes';
+  if (path !== path.normalize('NFC')) return 'must be in Unicode NFC: each letter composed with its accents';
   const names = path.split('/');
   if (names.includes('..')) return 'must not leave the folder: it has ".."';
   if (names.some((name) => name === '' || name === '.')) return 'must not have an empty name, nor "."';
   if (names.some((name) => bytesIn(name) > MAX_NAME_BYTES))
     return `must not have a name of more than ${MAX_NAME_BYTES} bytes`;
+  if (names.length - 1 > MAX_FOLDERS) return `must be in at most ${MAX_FOLDERS} folders`;
   if (isEntry && !path.endsWith('.rs')) return 'must end with ".rs"';
   return clashProblem(path, others);
 }
