@@ -31,6 +31,14 @@ export type FileReference = {
   | { readonly kind: 'rust' | 'data'; readonly path: string }
 );
 
+/** What a file of Rust says of others. */
+export interface RustFile {
+  /** All files that it names, in their order. */
+  readonly references: readonly FileReference[];
+  /** The value of the attribute `#![path]` of the file itself. */
+  readonly path: string | undefined;
+}
+
 type TokenKind = 'word' | 'raw' | 'string' | 'mark';
 
 interface Token {
@@ -50,38 +58,47 @@ const INCLUDES: Readonly<Record<string, 'rust' | 'data'>> = {
 /** rustc takes modules within each other to about this depth; what is deeper is not looked for. */
 const MAX_DEPTH = 128;
 
-/** A pair of brackets that is open. */
+/** A pair of brackets that is open, or the file. */
 interface Open {
-  /** Whether it is that of a module. */
   readonly isModule: boolean;
-  readonly isOptional: boolean;
+  /** What is named in it need not be there. */
+  isOptional: boolean;
 }
 
-/** All files that are named, in their order. */
-export function fileReferences(code: string): FileReference[] {
+export function fileReferences(code: string): RustFile {
   const tokens = [...tokensOf(code)];
   const partners = partnersOf(tokens);
   const references: FileReference[] = [];
-  const open: Open[] = [];
-  /** The modules that are open, the outermost first. */
-  const modules: InlineModule[] = [];
+  const open: Open[] = [{ isModule: true, isOptional: false }];
+  /** The modules that are open, the outermost first, without the file. */
+  const modules: { readonly name: string; path: string | undefined }[] = [];
+  let filePath: string | undefined;
   /** Whether an attribute `cfg` stands before what is read now. */
   let isConditional = false;
-  const around = () => open.at(-1)?.isOptional ?? false;
+  const around = () => open.at(-1) as Open;
   for (let at = 0; at < tokens.length; at++) {
     const { kind, text, line } = tokens[at] as Token;
     if (isText(tokens[at])) continue;
     if (text === '#' && isAttribute(tokens, at)) {
-      const bracket = isMark(tokens[at + 1], '!') ? at + 2 : at + 1;
+      const isInner = isMark(tokens[at + 1], '!');
+      const bracket = isInner ? at + 2 : at + 1;
       const hasCfg = /^cfg(_attr)?$/.test(tokens[bracket + 1]?.text ?? '');
-      if (hasCfg) isConditional = true;
-      open.push({ isModule: false, isOptional: around() || hasCfg });
+      if (!isInner) isConditional ||= hasCfg;
+      // An inner one holds for what it stands in. Of several paths, the first counts.
+      else if (hasCfg) around().isOptional = true;
+      else if (around().isModule) {
+        const path = pathIn(tokens, bracket + 1);
+        const innermost = modules.at(-1);
+        if (innermost) innermost.path ??= path;
+        else filePath ??= path;
+      }
+      open.push({ isModule: false, isOptional: around().isOptional || hasCfg });
       at = bracket;
     } else if (text === 'mod' && tokens[at + 1]?.kind === 'word') {
       const { path, conditionalPaths, isOptional } = attributesBefore(tokens, partners, at);
       const name = (tokens[at + 1] as Token).text.replace(/^r#/, '');
       if (isMark(tokens[at + 2], '{')) {
-        open.push({ isModule: true, isOptional: around() || isOptional });
+        open.push({ isModule: true, isOptional: around().isOptional || isOptional });
         modules.push({ name, path });
         isConditional = false;
         at += 2;
@@ -89,7 +106,7 @@ export function fileReferences(code: string): FileReference[] {
         const within = modules.slice(0, MAX_DEPTH);
         const module = { kind: 'module', name, within, line, written: `mod ${name}` } as const;
         for (const other of conditionalPaths) references.push({ ...module, path: other, isOptional: true });
-        references.push({ ...module, path, isOptional: around() || isOptional });
+        references.push({ ...module, path, isOptional: around().isOptional || isOptional });
       }
     } else if (kind === 'word' && isMark(tokens[at + 1], '!')) {
       const included = Object.hasOwn(INCLUDES, text) ? INCLUDES[text] : undefined;
@@ -98,7 +115,7 @@ export function fileReferences(code: string): FileReference[] {
         references.push({
           ...{ kind: included, path: argument, line },
           written: `${text}!(${JSON.stringify(argument)})`,
-          isOptional: around() || isConditional,
+          isOptional: around().isOptional || isConditional,
         });
       // `macro_rules! name { ... }` has a name before the brackets.
       const brackets = tokens[at + 2]?.kind === 'word' ? at + 3 : at + 2;
@@ -107,18 +124,25 @@ export function fileReferences(code: string): FileReference[] {
         at = brackets;
       }
     } else if (isOpening(tokens[at])) {
-      open.push({ isModule: false, isOptional: around() || (text === '{' && isConditional) });
+      open.push({ isModule: false, isOptional: around().isOptional || (text === '{' && isConditional) });
       if (text === '{') isConditional = false;
     } else if (isClosing(tokens[at])) {
-      if (open.pop()?.isModule) modules.pop();
+      if (open.length > 1 && open.pop()?.isModule) modules.pop();
     } else if (text === ';') isConditional = false;
   }
-  return references;
+  return { references, path: filePath };
 }
 
 /** `#[...]` and `#![...]`. */
 function isAttribute(tokens: readonly Token[], at: number): boolean {
   return isMark(tokens[at + 1], '[') || (isMark(tokens[at + 1], '!') && isMark(tokens[at + 2], '['));
+}
+
+/** The value of an attribute `path`. @param at of its name */
+function pathIn(tokens: readonly Token[], at: number): string | undefined {
+  const value = tokens[at + 2];
+  const isPath = isWord(tokens[at], 'path') && isMark(tokens[at + 1], '=');
+  return isPath && value && isText(value) ? meaning(value) : undefined;
 }
 
 /** What the attributes before an item say, with its visibility between. @param at of the item */
@@ -135,12 +159,11 @@ function attributesBefore(tokens: readonly Token[], partners: Int32Array, at: nu
     const inside = tokens.slice(first + 1, last);
     const isConditional = isWord(inside[0], 'cfg_attr');
     if (isConditional || isWord(inside[0], 'cfg')) isOptional = true;
-    const place = inside.findIndex((token, index) => isWord(token, 'path') && isMark(inside[index + 1], '='));
-    const value = place === -1 ? undefined : inside[place + 2];
-    if (value && isText(value)) {
-      if (isConditional) conditionalPaths.push(meaning(value));
+    const value = inside.map((_, index) => pathIn(inside, index)).find((path) => path !== undefined);
+    if (value !== undefined) {
+      if (isConditional) conditionalPaths.push(value);
       // Of several, the first counts.
-      else path = meaning(value);
+      else path = value;
     }
     last = first - 2;
   }

@@ -5,10 +5,13 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { posix } from 'node:path';
-import { type FileReference, fileReferences } from './rust-references.js';
+import { type FileReference, fileReferences, type RustFile } from './rust-references.js';
 
 /** Reads a file of a folder by its path; undefined: there is none; or why it must not be read. */
 export type ReadSourceFile = (path: string) => Promise<Buffer | { readonly problem: string } | undefined>;
+
+/** Says what a file names. */
+type LookThrough = (path: string, code: string) => RustFile;
 
 export interface FoundFiles {
   /** The files beside the code, by their paths. */
@@ -23,15 +26,23 @@ interface ModuleFolder {
   readonly folder: string;
   /** The folder below that, which a file that is not `mod.rs` has for its modules. */
   readonly own: string | undefined;
+  /** The folder that an attribute `#![path]` in the file begins at; undefined: it does not count there. */
+  readonly pathFrom: string | undefined;
 }
 
 /**
  * @param entry the path of the code
  * @param read files of the folder; it gets no path that leaves the folder
+ * @param look what a file names; one that remembers it saves time where handlers share files
  */
-export async function findFiles(entry: string, code: string, read: ReadSourceFile): Promise<FoundFiles> {
-  const search = new Search(read);
-  await search.file(entry, code, { folder: posix.dirname(entry), own: undefined }, [entry]);
+export async function findFiles(
+  entry: string,
+  code: string,
+  read: ReadSourceFile,
+  look: LookThrough = (_, code) => fileReferences(code),
+): Promise<FoundFiles> {
+  const search = new Search(read, look);
+  await search.file(entry, code, beside(entry).modules, [entry]);
   search.files.delete(entry);
   return search;
 }
@@ -45,16 +56,20 @@ class Search implements FoundFiles {
   /** Files that were looked through, with the folder of their modules. */
   readonly #seen = new Set<string>();
 
-  constructor(private readonly read: ReadSourceFile) {}
+  constructor(
+    private readonly read: ReadSourceFile,
+    private readonly look: LookThrough,
+  ) {}
 
   /** @param chain the files that lead to it, and itself */
   async file(path: string, code: string, modules: ModuleFolder, chain: readonly string[]): Promise<void> {
     const visit = JSON.stringify([path, modules]);
     if (this.#seen.has(visit)) return;
     this.#seen.add(visit);
-    for (const reference of fileReferences(code)) {
+    const file = this.look(path, code);
+    for (const reference of file.references) {
       if (this.problems.length >= MAX_PROBLEMS) return;
-      await this.#follow(path, reference, modules, chain);
+      await this.#follow(path, reference, modulesOf(file, modules), chain);
     }
   }
 
@@ -68,8 +83,7 @@ class Search implements FoundFiles {
       if (!reference.isOptional)
         this.problems.push(`${from}:${reference.line}: \`${reference.written}\`: ${text}`);
     };
-    const candidates =
-      reference.kind === 'module' ? placesOf(reference, modules) : [included(from, reference.path)];
+    const candidates = placesOf(from, reference, modules);
     const inside = candidates.filter(({ path }) => isInside(path));
     if (inside.length === 0) return problem(`${candidates[0]?.path} is outside of the folder of the project`);
     for (const { path, modules: its } of inside) {
@@ -97,20 +111,26 @@ class Search implements FoundFiles {
   }
 }
 
+/** A place where a file may be. */
 interface Candidate {
   readonly path: string;
   readonly modules: ModuleFolder;
 }
 
-/** Where a module may be. */
-function placesOf(
-  { name, path, within }: Extract<FileReference, { kind: 'module' }>,
-  modules: ModuleFolder,
-): Candidate[] {
+/** Where the modules of a file are, which may say so itself. */
+export function modulesOf({ path }: RustFile, modules: ModuleFolder): ModuleFolder {
+  if (path === undefined || modules.pathFrom === undefined) return modules;
+  return beside(joined(modules.pathFrom, path)).modules;
+}
+
+/** Where a file that another one names may be. @param modules where those of the other one are */
+export function placesOf(from: string, reference: FileReference, modules: ModuleFolder): Candidate[] {
+  if (reference.kind !== 'module') return [beside(joined(posix.dirname(from), reference.path))];
+  const { name, path, within } = reference;
   let { folder, own } = modules;
   for (const inline of within) {
     if (inline.path !== undefined) {
-      folder = posix.join(folder, inline.path);
+      folder = joined(folder, inline.path);
       own = undefined;
       continue;
     }
@@ -120,16 +140,13 @@ function placesOf(
   // A file that `path` names has its modules beside it, as a mod.rs has.
   if (path !== undefined) return [beside(joined(folder, path))];
   const base = posix.join(folder, own ?? '', name);
-  const file = { path: `${base}.rs`, modules: { folder: posix.dirname(base), own: name } };
-  return [file, beside(posix.join(base, 'mod.rs'))];
+  const file = { path: `${base}.rs`, modules: { folder: posix.dirname(base), own: name, pathFrom: folder } };
+  return [file, beside(posix.join(base, 'mod.rs'), folder)];
 }
 
-function included(from: string, path: string): Candidate {
-  return beside(joined(posix.dirname(from), path));
-}
-
-function beside(path: string): Candidate {
-  return { path, modules: { folder: posix.dirname(path), own: undefined } };
+/** A file with its modules beside it, as that of a handler has them. */
+export function beside(path: string, pathFrom?: string): Candidate {
+  return { path, modules: { folder: posix.dirname(path), own: undefined, pathFrom } };
 }
 
 function joined(folder: string, path: string): string {

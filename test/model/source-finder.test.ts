@@ -125,6 +125,64 @@ describe('the files of a handler', () => {
     ]);
   });
 
+  it('misses nothing in a file or a block that cfg may leave out as a whole', async () => {
+    const inner = '#![allow(dead_code)]\n#![cfg(windows)]\nmod win32;\nmod win64;\nmod c { mod d; }';
+    for (const code of [
+      inner,
+      inner.replace('cfg(windows)', 'cfg_attr(unix, cfg(windows))'),
+      `mod a { ${inner} }`,
+      `mod a { mod b { ${inner} } }`,
+      'fn f() { #![cfg(windows)] include_str!("a.txt"); include!("b.rs"); }',
+      'struct S; impl S { #![cfg(windows)] const A: &str = include_str!("a.txt"); }',
+    ]) {
+      expect(await paths('main.rs', { 'main.rs': code }), code).to.deep.equal([]);
+      expect(await paths('main.rs', { 'main.rs': 'mod own;', 'own.rs': code }), code).to.deep.equal([
+        'own.rs',
+      ]);
+    }
+    const { problems } = await found('main.rs', {
+      'main.rs': 'mod a { #![cfg(windows)] mod b; }\nfn f() { #![cfg(windows)] }\nmod c;',
+    });
+    expect(problems).to.deep.equal(['main.rs:3: `mod c`: there is no c.rs, and no c/mod.rs']);
+  });
+
+  it('finds modules of a block that names its folder within itself, as rustc does', async () => {
+    const cases: readonly (readonly [code: string, path: string])[] = [
+      ['mod a { #![path="zz"] pub mod b; }', 'zz/b.rs'],
+      ['mod a { //! doc\n #![allow(unused)] #![path = r"zz"] mod b; }', 'zz/b.rs'],
+      ['mod a { #![path="yy"] #![path="zz"] mod b; }', 'yy/b.rs'],
+      ['#[path="yy"] mod a { #![path="zz"] mod b; }', 'yy/b.rs'],
+      ['#[cfg_attr(windows, path="yy")] mod a { #![path="zz"] mod b; }', 'zz/b.rs'],
+      ['mod x { mod a { #![path="zz"] mod b; } }', 'x/zz/b.rs'],
+      ['mod a { #![path="zz"] mod c { mod b; } }', 'zz/c/b.rs'],
+      ['mod a { #![path="zz"] mod c { #![path="../w"] mod b; } }', 'w/b.rs'],
+      ['mod a { fn f() { #![path="zz"] } mod b; }', 'a/b.rs'],
+    ];
+    for (const [code, path] of cases)
+      expect(await paths('main.rs', { 'main.rs': code, [path]: '' }), code).to.deep.equal([path]);
+    const below = { 'main.rs': 'mod own;', 'own.rs': 'mod a { #![path="zz"] mod b; }', 'zz/b.rs': '' };
+    expect(await paths('main.rs', below)).to.deep.equal(['own.rs', 'zz/b.rs']);
+    const { problems } = await found('main.rs', { 'main.rs': 'mod a { #![path="/etc"] mod b; }' });
+    expect(problems).to.deep.equal(['main.rs:1: `mod b`: /etc/b.rs is outside of the folder of the project']);
+  });
+
+  it('finds modules of a file that names a path of its own, as rustc does', async () => {
+    const inner = '#![path="zz/x.rs"] mod b;';
+    const cases: readonly (readonly [files: Readonly<Record<string, string>>, path: string])[] = [
+      [{ 'main.rs': 'mod own;', 'own.rs': inner }, 'zz/b.rs'],
+      [{ 'main.rs': 'mod own;', 'own/mod.rs': inner }, 'zz/b.rs'],
+      [{ 'main.rs': 'mod own;', 'own.rs': '#![path="zz/"] mod b;' }, 'b.rs'],
+      [{ 'main.rs': 'mod own;', 'own.rs': '#![path="zz/x"] mod i { mod b; }' }, 'zz/i/b.rs'],
+      [{ 'main.rs': 'mod own;', 'own.rs': 'mod sub;', 'own/sub.rs': inner }, 'zz/b.rs'],
+      [{ 'main.rs': 'mod own;', 'own.rs': 'mod i { mod sub; }', 'own/i/sub.rs': inner }, 'own/i/zz/b.rs'],
+      [{ 'main.rs': '#[path="own.rs"] mod o;', 'own.rs': inner }, 'b.rs'],
+    ];
+    for (const [files, path] of cases) {
+      const others = Object.keys(files).filter((name) => name !== 'main.rs');
+      expect(await paths('main.rs', { ...files, [path]: '' }), path).to.deep.equal([...others, path].sort());
+    }
+  });
+
   it('says with its line what a module names and is not there', async () => {
     const { problems } = await found('src/main.rs', {
       'src/main.rs': '\nmod common;\n',
@@ -174,6 +232,8 @@ describe('the files of a handler', () => {
       'include_str!("a.rs" ',
       '( mod a; ',
       'mod b { mod a; ',
+      '#![path = "b" mod a; ',
+      ') #![cfg(test)] mod a; ',
     ])
       await found('main.rs', { 'main.rs': part.repeat(50_000), 'a.rs': '' });
   });

@@ -1,5 +1,6 @@
-/** Classifies the files of a bundle: document, manifest, handlers, and files that only look like one of these. */
-import { type ImportWarning, type Warn, Warnings } from '../warnings.js';
+/** Classifies the files of a bundle: document, manifest, Rust, and files that only look like one of these. */
+import { isRust } from '../../model/source-files.js';
+import { type ImportWarning, Warnings } from '../warnings.js';
 import type { ArchiveFile } from './archive.js';
 
 export interface Contents {
@@ -7,17 +8,11 @@ export interface Contents {
   readonly files: ReadonlyMap<string, ArchiveFile>;
   readonly spec: ArchiveFile | null;
   readonly manifest: ArchiveFile | null;
-  readonly handlers: readonly HandlerFile[];
-  /** Files of Rust that are no handlers, by where they are. */
-  readonly otherRust: readonly ArchiveFile[];
+  /** Files of Rust: handlers and their modules. */
+  readonly sources: readonly ArchiveFile[];
   /** Files that look like a document or manifest but have a name that is not read. */
   readonly misnamed: readonly string[];
   readonly warnings: readonly ImportWarning[];
-}
-
-export interface HandlerFile extends ArchiveFile {
-  /** File name without folder and `.rs`; unique. */
-  readonly base: string;
 }
 
 /** Names of the document at the root of a bundle, by priority. */
@@ -29,9 +24,6 @@ export const SPEC_NAMES: readonly string[] = [
 /** Names of the manifest, by priority. */
 export const MANIFEST_NAMES: readonly string[] = ['bundle.yaml', 'bundle.yml'];
 
-/** Folders of handlers, by priority for handlers with the same base name. */
-const HANDLER_FOLDERS: readonly string[] = ['handlers/', '', 'src/'];
-const HANDLER_SUFFIX = '.rs';
 /** Likely names of documents and manifests. */
 const LIKE_SPEC = /(?:^|\/)(?:openapi|api|spec|swagger)\.(?:ya?ml|json)$/i;
 const LIKE_MANIFEST = /(?:^|\/)bundle\.(?:ya?ml|json)$|^manifest\.(?:ya?ml|json)$/i;
@@ -55,13 +47,11 @@ export function classifyFiles(archive: readonly ArchiveFile[]): Contents {
     (path) => specs.length === 0 || !LIKE_SPEC.test(path) || !path.includes('/'),
   );
   for (const path of mistaken) warnings.add('files', `${path} is not read: ${acceptedNames(path)}.`);
-  const { handlers, otherRust } = collectHandlers(files, warnings.add);
   return {
     files: byPath,
     spec: specs[0] ?? null,
     manifest: manifests[0] ?? null,
-    handlers,
-    otherRust,
+    sources: files.filter(({ path }) => isRust(path)),
     misnamed,
     warnings: warnings.list(),
   };
@@ -84,37 +74,4 @@ function withoutSingleFolder(files: readonly ArchiveFile[]): readonly ArchiveFil
   const prefix = `${folder}/`;
   if (!files.every(({ path }) => path.startsWith(prefix))) return files;
   return files.map((file) => ({ ...file, path: file.path.slice(prefix.length) }));
-}
-
-function collectHandlers(
-  files: readonly ArchiveFile[],
-  warn: Warn,
-): Pick<Contents, 'handlers' | 'otherRust'> {
-  const sources = files.filter(({ path }) => path.endsWith(HANDLER_SUFFIX));
-  const folders = handlerFolders(sources);
-  const handlers = new Map<string, HandlerFile>();
-  for (const folder of folders) {
-    for (const file of sources.filter(({ path }) => folderOf(path) === folder)) {
-      const base = file.path.slice(folder.length, -HANDLER_SUFFIX.length);
-      const earlier = handlers.get(base);
-      if (earlier)
-        warn('files', `${file.path} is not read: ${earlier.path} has the same name and takes precedence.`);
-      else handlers.set(base, { ...file, base });
-    }
-  }
-  const otherRust = sources.filter(({ path }) => !folders.includes(folderOf(path)));
-  return { handlers: [...handlers.values()], otherRust };
-}
-
-/** The known folders; where these have no handlers, the only one that has, besides those in it. */
-function handlerFolders(sources: readonly ArchiveFile[]): readonly string[] {
-  const folders = [...new Set(sources.map(({ path }) => folderOf(path)))];
-  const [folder, ...others] = folders.sort((left, right) => left.length - right.length);
-  const isOnly = folder !== undefined && others.every((other) => other.startsWith(folder));
-  return isOnly && !HANDLER_FOLDERS.includes(folder) ? [folder] : HANDLER_FOLDERS;
-}
-
-/** The folder of a path, with a trailing slash; empty for the root. */
-function folderOf(path: string): string {
-  return path.slice(0, path.lastIndexOf('/') + 1);
 }

@@ -1,6 +1,6 @@
 /** Assigns the handlers of a bundle to its operations: by the routes of the manifest, else by name. No I/O. */
 import type { MatchProblem } from '../../model/imported-parts.js';
-import type { HandlerFile } from './contents.js';
+import type { HandlerFile } from './handler-files.js';
 import type { ManifestRoute } from './manifest.js';
 import type { PlannedOperation } from './plan-operations.js';
 

@@ -9,8 +9,9 @@ import { Warnings } from '../warnings.js';
 import { type ArchiveFile, openArchive, readText } from './archive.js';
 import { type Contents, classifyFiles, MANIFEST_NAMES, SPEC_NAMES } from './contents.js';
 import { bundleError } from './errors.js';
+import { findHandlers } from './find-handlers.js';
+import { KnownReferences } from './known-references.js';
 import { type Manifest, readManifest } from './manifest.js';
-import { assignHandlers } from './match-handlers.js';
 import { planOperations } from './plan-operations.js';
 import { readHandlers } from './read-handlers.js';
 
@@ -35,23 +36,21 @@ export async function readBundle(
   const title = document?.title ?? titleOf(manifest, contents);
   const planned = planOperations(document, manifest?.routes ?? []);
   if (planned.length > limits.operations) throw tooManyOperations(planned.length, limits.operations);
-  const { handlerOf, problems, unused } = assignHandlers(planned, contents.handlers);
+  const references = new KnownReferences();
+  const found = await findHandlers(planned, contents.sources, limits.codeBytes, references);
+  const { handlerOf, handlers, problems } = found;
+  const used = new Set(handlerOf.values());
   const {
     sources,
     modules,
     contents: fileContents,
-  } = await readHandlers(contents, new Set(handlerOf.values()), limits);
-  const isModule = ({ path }: ArchiveFile) => modules.has(path);
+  } = await readHandlers(handlers, used, contents, references, limits);
   const warnings = new Warnings();
-  const withoutOperation = unused.filter((file) => !isModule(file));
+  const withoutOperation = found.unused.filter(({ path }) => !modules.has(path));
   warnings.addEach('handlers', withoutOperation, ({ path }) => `${path} is the handler of no operation.`);
   const unread = new Warnings();
-  for (const file of contents.otherRust)
-    if (!isModule(file))
-      unread.add(
-        'files',
-        `${file.path} is not read: handlers must be in handlers/, in src/ or at the root, or all in one folder.`,
-      );
+  for (const [path, reason] of found.unread)
+    if (!modules.has(path)) unread.add('files', `${path} is not read: ${reason}.`);
   return {
     kind: 'bundle',
     title,

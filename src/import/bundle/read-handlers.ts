@@ -4,8 +4,10 @@ import { fileRefs, filesProblem, isRust, normalEntry } from '../../model/source-
 import { findFiles } from '../../model/source-finder.js';
 import type { ImportLimits } from '../limits.js';
 import { readOnce, readText } from './archive.js';
-import type { Contents, HandlerFile } from './contents.js';
+import type { Contents } from './contents.js';
 import { bundleError } from './errors.js';
+import type { HandlerFile } from './handler-files.js';
+import type { KnownReferences } from './known-references.js';
 
 export interface ReadHandlers {
   readonly sources: ReadonlyMap<HandlerFile, ImportedHandler>;
@@ -20,8 +22,10 @@ export interface ReadHandlers {
  * @throws AppError invalid_bundle, body_too_large
  */
 export async function readHandlers(
-  { handlers, files }: Pick<Contents, 'handlers' | 'files'>,
+  handlers: readonly HandlerFile[],
   used: ReadonlySet<HandlerFile>,
+  { files }: Pick<Contents, 'files'>,
+  references: KnownReferences,
   limits: Pick<ImportLimits, 'codeBytes' | 'sourceFiles'>,
 ): Promise<ReadHandlers> {
   const sources = new Map<HandlerFile, ImportedHandler>();
@@ -32,7 +36,7 @@ export async function readHandlers(
     const code = await readText(handler, limits.codeBytes, 'API_BODY_LIMIT_BYTES');
     if (!used.has(handler)) continue;
     const { path } = handler;
-    const found = await findFiles(path, code, read);
+    const found = await findFiles(path, code, read, references.of);
     if (found.problems.length > 0) throw bundleError(found.problems.join('\n'));
     const problem = filesProblem(found.files, path, { files: limits.sourceFiles, bytes: limits.codeBytes });
     if (problem !== undefined) throw bundleError(`${path}: ${problem}.`);

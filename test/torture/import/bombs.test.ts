@@ -165,12 +165,16 @@ describe('bundles that unpack to gigabytes', function () {
     expect(outcome.bytes).to.be.below(small.bytes + ALLOWED_BYTES);
   });
 
-  it('holds unused handlers of a bundle in memory one at a time', async () => {
-    const code = Buffer.alloc(MIB, ' ');
-    const packed = { packed: deflateRawSync(code), size: MIB, crc: crc32(code) };
-    const handlers = Array.from({ length: 250 }, (_, index) => ({ name: `handlers/${index}.rs`, ...packed }));
-    const outcome = await read(rawZip([SPEC, ...handlers]));
-    expect(outcome.error).to.equal(null);
-    expect(outcome.bytes).to.be.below(small.bytes + ALLOWED_BYTES);
-  });
+  for (const [title, nameOf] of [
+    ['unused handlers of a bundle', (index: number) => `handlers/${index}.rs`],
+    ['files that may be modules', (index: number) => `lib/${index}/mod.rs`],
+  ] as const)
+    it(`holds ${title} in memory one at a time`, async () => {
+      const code = Buffer.alloc(MIB, ' ');
+      const packed = { packed: deflateRawSync(code), size: MIB, crc: crc32(code) };
+      const files = Array.from({ length: 250 }, (_, index) => ({ name: nameOf(index), ...packed }));
+      const outcome = await read(rawZip([SPEC, ...files]));
+      expect(outcome.error).to.equal(null);
+      expect(outcome.bytes).to.be.below(small.bytes + ALLOWED_BYTES);
+    });
 });
