@@ -22,7 +22,7 @@ export function describeProblem(root: string, { path, message }: Problem): strin
 /** A key that would not be told from several is in brackets: `body.files["../x.rs"]`. */
 function placeOf(root: string, path: readonly string[]): string {
   return path.reduce(
-    (place, key) => place + (/[.\s"[\]]|^$/.test(key) ? `[${JSON.stringify(key)}]` : `.${key}`),
+    (place, key) => place + (/[."[\]]|^$/.test(key) ? `[${JSON.stringify(key)}]` : `.${key}`),
     root,
   );
 }

@@ -96,7 +96,7 @@ export function fileReferences(code: string): RustFile {
       at = bracket;
     } else if (text === 'mod' && tokens[at + 1]?.kind === 'word') {
       const { path, conditionalPaths, isOptional } = attributesBefore(tokens, partners, at);
-      const name = (tokens[at + 1] as Token).text.replace(/^r#/, '');
+      const name = (tokens[at + 1] as Token).text.replace(/^r#/, '').normalize('NFC');
       if (isMark(tokens[at + 2], '{')) {
         open.push({ isModule: true, isOptional: around().isOptional || isOptional });
         modules.push({ name, path });

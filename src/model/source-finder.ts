@@ -86,6 +86,9 @@ class Search implements FoundFiles {
     const candidates = placesOf(from, reference, modules);
     const inside = candidates.filter(({ path }) => isInside(path));
     if (inside.length === 0) return problem(`${candidates[0]?.path} is outside of the folder of the project`);
+    // Files of a source have such paths; rustc would look for this one.
+    if (inside.some(({ path }) => path !== path.normalize('NFC')))
+      return problem('a path must be in Unicode NFC: each letter composed with its accents');
     for (const { path, modules: its } of inside) {
       const content = this.files.get(path) ?? (await this.read(path));
       if (!content) continue;

@@ -166,6 +166,14 @@ describe('the files of a handler', () => {
     expect(problems).to.deep.equal(['main.rs:1: `mod b`: /etc/b.rs is outside of the folder of the project']);
   });
 
+  it('takes names of modules as rustc does, which composes them, and no path that is not composed', async () => {
+    expect(await paths('main.rs', { 'main.rs': 'mod cafe\u0301;', 'caf\u00e9.rs': '' })).to.deep.equal([
+      'caf\u00e9.rs',
+    ]);
+    const { problems } = await found('main.rs', { 'main.rs': 'include_bytes!("cafe\u0301.png");' });
+    expect(problems[0]).to.match(/^main\.rs:1: .*: a path must be in Unicode NFC/);
+  });
+
   it('finds modules of a file that names a path of its own, as rustc does', async () => {
     const inner = '#![path="zz/x.rs"] mod b;';
     const cases: readonly (readonly [files: Readonly<Record<string, string>>, path: string])[] = [
