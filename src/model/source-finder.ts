@@ -28,9 +28,15 @@ interface ModuleFolder {
 /**
  * @param entry the path of the code
  * @param read files of the folder; it gets no path that leaves the folder
+ * @param references what code names: who looks through many sources may keep it
  */
-export async function findFiles(entry: string, code: string, read: ReadSourceFile): Promise<FoundFiles> {
-  const search = new Search(read);
+export async function findFiles(
+  entry: string,
+  code: string,
+  read: ReadSourceFile,
+  references: typeof fileReferences = fileReferences,
+): Promise<FoundFiles> {
+  const search = new Search(read, references);
   await search.file(entry, code, { folder: posix.dirname(entry), own: undefined }, [entry]);
   search.files.delete(entry);
   return search;
@@ -45,14 +51,17 @@ class Search implements FoundFiles {
   /** Files that were looked through, with the folder of their modules. */
   readonly #seen = new Set<string>();
 
-  constructor(private readonly read: ReadSourceFile) {}
+  constructor(
+    private readonly read: ReadSourceFile,
+    private readonly references: typeof fileReferences,
+  ) {}
 
   /** @param chain the files that lead to it, and itself */
   async file(path: string, code: string, modules: ModuleFolder, chain: readonly string[]): Promise<void> {
     const visit = JSON.stringify([path, modules]);
     if (this.#seen.has(visit)) return;
     this.#seen.add(visit);
-    for (const reference of fileReferences(code)) {
+    for (const reference of this.references(code)) {
       if (this.problems.length >= MAX_PROBLEMS) return;
       await this.#follow(path, reference, modules, chain);
     }
