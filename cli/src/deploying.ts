@@ -43,27 +43,47 @@ function notDeployed(error: CliError): CliError {
   return new CliError(error.message, { ...error.facts, hint }, error.exitCode);
 }
 
-/** rustc sees a handler of one file as `handler.rs`, and files of others below their root. */
 function aboutFiles(error: CliError, { shown, root }: ProjectEndpoint, { entry, files }: Source): CliError {
   const { diagnostics } = error.facts;
   if (!diagnostics) return error;
-  const known = new Set([entry ?? '', ...Object.keys(files ?? {})]);
-  const named = (text: string) => {
-    if (entry === null) return namingFile(text, shown);
-    if (root === '') return text;
-    return text.replace(/(^|[\s`(])([^\s`(]+)(?=:\d+)/gm, (whole, before: string, path: string) =>
-      known.has(path) ? `${before}${root}/${path}` : whole,
-    );
+  const source = {
+    ...{ shown, root, isOneFile: entry === null },
+    has: (path: string) => path === entry || Object.hasOwn(files ?? {}, path),
   };
-  const shownAs = diagnostics.map((one) => ({ ...one, rendered: named(one.rendered) }));
-  return new CliError(named(error.message), { ...error.facts, diagnostics: shownAs }, error.exitCode);
+  const facts = { ...error.facts, diagnostics: diagnosticsAbout(diagnostics, source) };
+  return new CliError(textAbout(error.message, source), facts, error.exitCode);
 }
 
-/** The messages, about the file as people know it. */
-export function inFile(diagnostics: readonly CompilerMessage[], shown: string): CompilerMessage[] {
-  return diagnostics.map((one) => ({ ...one, rendered: namingFile(one.rendered, shown) }));
+/** What the compiler was given. */
+export interface CompiledSource {
+  /** The path of the code, as people write it. */
+  readonly shown: string;
+  /** The folder that paths of its files are relative to, itself relative to that of edge.yaml. */
+  readonly root: string;
+  /** rustc sees a source of one file as `handler.rs`, and those of several with their paths. */
+  readonly isOneFile: boolean;
+  /** Whether a file is there, at this path in the root. */
+  readonly has: (path: string) => boolean;
 }
 
-function namingFile(text: string, shown: string): string {
-  return text.replace(/(^|[\s`(])handler\.rs(?=:\d+)/gm, (_, before: string) => `${before}${shown}`);
+/** Messages of the compiler, about files as people know them. */
+export function diagnosticsAbout(
+  diagnostics: readonly CompilerMessage[],
+  source: CompiledSource,
+): CompilerMessage[] {
+  return diagnostics.map((one) => ({ ...one, rendered: textAbout(one.rendered, source) }));
+}
+
+/** `--> src/hello.rs:3:5`, where paths may have spaces, and `src/hello.rs:3` anywhere else. */
+const PLACE = /^([ \t]*(?:-->|:::) )(.+?)(?=:\d+:\d+$)|(^|[\s`(])([^\s`(:]+)(?=:\d)/gm;
+
+/** A text with places in the source, about files as people know them. */
+export function textAbout(text: string, { shown, root, isOneFile, has }: CompiledSource): string {
+  const known = (path: string) => {
+    if (isOneFile) return path === 'handler.rs' ? shown : path;
+    return root !== '' && has(path) ? `${root}/${path}` : path;
+  };
+  return text.replace(PLACE, (_, arrow: string | undefined, place: string, before: string, word: string) =>
+    arrow === undefined ? before + known(word) : arrow + known(place),
+  );
 }

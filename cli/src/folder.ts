@@ -1,84 +1,123 @@
 /** The files of a folder that describe an installation, as the API takes them. */
-import { existsSync, statSync } from 'node:fs';
-import { join, posix, resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { posix, resolve } from 'node:path';
+import type { CompiledSource } from './deploying.js';
 import { CliError, UsageError } from './errors.js';
-import { matchingPaths } from './generated/file-patterns.js';
+import { filePathProblem, filePatternProblem } from './generated/file-patterns.js';
 import { findFiles } from './generated/source-finder.js';
-import { folderWithProject, PROJECT_FILE } from './project.js';
-import { contentOf, ELSEWHERE, type FileContent, pathsBelow, readWithin } from './sources.js';
+import { folderWithProject, PROJECT_FILE, type ProjectEndpoint } from './project.js';
+import { NOT_THERE, pathsBelow, readWithin, SourceReads } from './source-reads.js';
+import { contentOf, type FileContent, filesOfSource } from './sources.js';
+
+/** What is sent of a folder. */
+export interface FolderFiles {
+  /** Where edge.yaml is. */
+  readonly folder: string;
+  /** By their paths. */
+  readonly files: Readonly<Record<string, FileContent>>;
+}
 
 /**
  * Files by their paths: `edge.yaml`, `edge/*.yaml`, the overlay of an environment, all Rust, and what handlers name or
  * include besides. They are those of the folder, or of the nearest one above that has an edge.yaml.
  * @throws UsageError when there is none; CliError for a file that cannot be read, or is elsewhere
  */
-export async function filesOf(
-  folder: string,
-  environment: string | undefined,
-): Promise<Readonly<Record<string, FileContent>>> {
+export async function filesOf(folder: string, environment: string | undefined): Promise<FolderFiles> {
   const given = resolve(folder);
   if (!statSync(given, { throwIfNoEntry: false })?.isDirectory())
     throw new UsageError(`There is no folder ${folder}`);
   const overlay = environment === undefined ? undefined : `edge.${environment}.yaml`;
   const isYaml = (path: string) =>
     path === PROJECT_FILE || path === overlay || /^edge\/[^/]+\.yaml$/.test(path);
-  const own = [...pathsBelow(given)];
+  const own = allPaths(given);
   const root = own.some(isYaml) ? given : folderWithProject(given);
   if (root === undefined)
     throw new UsageError(
       `There is no ${PROJECT_FILE} in ${given}, or above it`,
       '`edge init` makes one; `edge export -o DIR` writes what is defined.',
     );
-  const paths = root === given ? own : [...pathsBelow(root)];
+  const paths = root === given ? own : allPaths(root);
   const yaml = paths.filter(isYaml).map((path) => [path, textOf(root, path)] as const);
   const rust = paths.filter((path) => path.endsWith('.rs'));
-  const others = new Set([...rust, ...(await filesOfSources(root, yaml))]);
+  const reads = new SourceReads();
+  const others = new Set([...rust, ...(await filesOfSources(root, yaml, reads))]);
   const contents = [...others].flatMap((path) => {
-    const content = readWithin(root, path);
+    const content = reads.file(root, path);
     // Rust that no handler names may be a link to anywhere.
     return content && !('problem' in content) ? [[path, contentOf(content)] as const] : [];
   });
-  return Object.fromEntries([...yaml, ...contents].sort(([left], [right]) => (left < right ? -1 : 1)));
+  const files = [...yaml, ...contents].sort(([left], [right]) => (left < right ? -1 : 1));
+  return { folder: root, files: Object.fromEntries(files) };
+}
+
+/** @throws CliError where a folder cannot be read: it may have YAML, whose objects would be missing */
+function allPaths(root: string): readonly string[] {
+  const { files, problems } = pathsBelow(root);
+  if (problems.length > 0) throw new CliError(problems.join('\n'), { code: 'invalid_project' });
+  return files;
 }
 
 /**
  * What endpoints of YAML files name as their source. What else is wrong there, the server says.
- * @throws CliError for files that are elsewhere
+ * @throws CliError for files that are there, and cannot be read or are elsewhere
  */
 async function filesOfSources(
   root: string,
   yaml: readonly (readonly [path: string, text: string])[],
+  reads: SourceReads,
 ): Promise<ReadonlySet<string>> {
   const { parse } = await import('yaml');
   const named = new Set<string>();
-  const problems: string[] = [];
-  for (const [, text] of yaml)
-    for (const { handler, root: given, include } of endpointsOf(parse, text)) {
-      const within = typeof given === 'string' && given !== '' ? `${given.replace(/\/+$/, '')}/` : '';
-      const folder = join(root, within);
-      const patterns = Array.isArray(include) ? include.filter((one) => typeof one === 'string') : [];
-      if (patterns.length > 0 && existsSync(folder)) {
-        const below = [...pathsBelow(folder, patterns)];
-        for (const pattern of patterns)
-          for (const path of matchingPaths(below, pattern)) named.add(within + path);
-      }
-      const path = typeof handler === 'string' ? posix.normalize(handler) : '';
-      const code = path.startsWith(within) ? readWithin(root, path) : undefined;
+  const problems = new Set<string>();
+  for (const [file, text] of yaml)
+    for (const { handler, root: given = '', include } of endpointsOf(parse, text)) {
+      if (typeof handler !== 'string' || typeof given !== 'string') continue;
+      if (given !== '' && filePathProblem(given) !== undefined) continue;
+      const within = given === '' ? '' : `${given}/`;
+      const path = posix.normalize(handler);
+      const code = path.startsWith(within) ? reads.file(root, path) : undefined;
       if (!code) continue;
       if ('problem' in code) {
-        problems.push(`the handler ${path} ${code.problem}`);
+        problems.add(`${file}: the handler ${path} ${code.problem}`);
         continue;
       }
-      named.add(path);
-      const entry = path.slice(within.length);
-      const found = await findFiles(entry, code.toString(), async (other) => readWithin(folder, other));
-      for (const other of found.files.keys()) named.add(within + other);
-      problems.push(
-        ...found.problems.filter((text) => text.endsWith(ELSEWHERE)).map((text) => within + text),
-      );
+      const source = {
+        ...{ project: root, within, entry: path.slice(within.length), file },
+        include: Array.isArray(include) ? include.filter(isPattern) : [],
+      };
+      const { files, unreadable } = await filesOfSource(source, code.toString(), reads);
+      for (const other of [source.entry, ...files.keys()]) named.add(within + other);
+      for (const problem of unreadable) problems.add(problem);
     }
-  if (problems.length > 0) throw new CliError(problems.join('\n'), { code: 'invalid_project' });
+  if (problems.size > 0) throw new CliError([...problems].join('\n'), { code: 'invalid_project' });
   return named;
+}
+
+function isPattern(value: unknown): value is string {
+  return typeof value === 'string' && filePatternProblem(value) === undefined;
+}
+
+/** The source of a handler as it was sent, for messages about it. */
+export async function sentSource(
+  { shown, root, include }: ProjectEndpoint,
+  files: FolderFiles['files'],
+): Promise<CompiledSource> {
+  const within = root === '' ? '' : `${root}/`;
+  const path = posix.normalize(shown);
+  const read = (one: string) => bytesOf(files[one]);
+  const isAlone = async () => {
+    const code = String(read(path) ?? '');
+    return (await findFiles(path, code, async (other) => read(other))).files.size === 0;
+  };
+  return {
+    ...{ shown, root, has: (other) => Object.hasOwn(files, within + other) },
+    isOneFile: root === '' && include.length === 0 && (await isAlone()),
+  };
+}
+
+function bytesOf(content: FileContent | undefined): Buffer | undefined {
+  if (content === undefined) return undefined;
+  return typeof content === 'string' ? Buffer.from(content) : Buffer.from(content.base64, 'base64');
 }
 
 interface NamedSource {
@@ -99,7 +138,7 @@ function endpointsOf(parse: (text: string) => unknown, text: string): readonly N
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function textOf(root: string, path: string): string {
-  const content = readWithin(root, path) ?? { problem: 'cannot be read: there is no such file' };
+  const content = readWithin(root, path) ?? NOT_THERE;
   const failed = (problem: string) => new CliError(`${path} ${problem}`, { code: 'invalid_project' });
   if ('problem' in content) throw failed(content.problem);
   try {

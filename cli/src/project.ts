@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { EDGE_SCHEMA } from './assets.js';
 import { CliError, UsageError } from './errors.js';
-import { filePatternProblem } from './generated/file-patterns.js';
+import { filePathProblem, filePatternProblem } from './generated/file-patterns.js';
 
 export const PROJECT_FILE = 'edge.yaml';
 /** Names of stacks, as the API takes them. */
@@ -128,9 +128,10 @@ function endpointOf(
   const route = collection === undefined ? path : joined(basePathOf(collections, host, collection), path);
   if (value['handler'] === undefined) return undefined;
   const handler = resolve(folder, text('handler'));
-  const { name = `${method} ${route}`, dependencies = {}, root = '', include = [] } = value;
-  if (typeof root !== 'string' || filePatternProblem(root || 'x') !== undefined)
-    throw invalid(file, `${place}.root must be a folder in that of edge.yaml`);
+  const { name = `${method} ${route}`, dependencies = {}, root, include = [] } = value;
+  if (root !== undefined && typeof root !== 'string') throw invalid(file, `${place}.root must be a text`);
+  const wrongRoot = root === undefined ? undefined : filePathProblem(root);
+  if (wrongRoot !== undefined) throw invalid(file, `${place}.root: ${wrongRoot}`);
   if (!Array.isArray(include)) throw invalid(file, `${place}.include must be a list of paths`);
   for (const pattern of include as readonly unknown[]) {
     const problem = typeof pattern === 'string' ? filePatternProblem(pattern) : 'must be a text';
@@ -140,7 +141,7 @@ function endpointOf(
   if (!isRecord(dependencies)) throw invalid(file, `${place}.dependencies must have names and versions`);
   return {
     ...{ host, method: method as ProjectEndpoint['method'], route, collection, name, handler },
-    ...{ shown: relative(folder, handler), root: root.replace(/\/+$/, ''), include },
+    ...{ shown: relative(folder, handler), root: root ?? '', include },
     dependencies: dependencies as Readonly<Record<string, Crate>>,
     stack: ownerOf(file, `${place}.stack`, value['stack'], stack),
   };

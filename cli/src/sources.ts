@@ -1,11 +1,11 @@
 /** The source of a handler: its code, and the files beside it as rustc finds them. */
 import { isUtf8 } from 'node:buffer';
-import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { CliError } from './errors.js';
-import { matchingPaths } from './generated/file-patterns.js';
+import { isAbout, matchingPaths } from './generated/file-patterns.js';
 import { findFiles } from './generated/source-finder.js';
 import type { ProjectEndpoint } from './project.js';
+import { NOT_THERE, type SourceReads } from './source-reads.js';
 
 /** A file as the API takes it: its text, or its bytes. */
 export type FileContent = string | { readonly base64: string };
@@ -25,48 +25,115 @@ export interface FoundSource {
   readonly folders: ReadonlySet<string>;
 }
 
-/** What cargo and npm make; hidden folders are left out, too. */
-const LEFT_OUT = new Set(['target', 'node_modules']);
-
 /** @param file edge.yaml @throws CliError that names the file and the line that are wrong */
-export async function readSource(endpoint: ProjectEndpoint, file: string): Promise<Source> {
-  const { source } = await findSource(endpoint, file);
+export async function readSource(
+  endpoint: ProjectEndpoint,
+  file: string,
+  reads: SourceReads,
+): Promise<Source> {
+  const { source } = await findSource(endpoint, file, reads);
   if (source instanceof CliError) throw source;
   return source;
 }
 
 /** The same, also where something is wrong. */
-export async function findSource(endpoint: ProjectEndpoint, file: string): Promise<FoundSource> {
+export async function findSource(
+  endpoint: ProjectEndpoint,
+  file: string,
+  reads: SourceReads,
+): Promise<FoundSource> {
   const { handler, shown, root, include } = endpoint;
-  const folder = join(dirname(file), root);
-  const folders = new Set([dirname(handler)]);
+  const project = dirname(file);
   const within = root === '' ? '' : `${root}/`;
-  const failed = (message: string) => ({
+  const failed = (message: string, folders: ReadonlySet<string> = new Set([dirname(handler)])) => ({
     source: new CliError(message, { code: 'invalid_project' }),
     folders,
   });
-  const entry = slashed(relative(folder, handler));
-  const code = readWithin(folder, entry) ?? { problem: 'cannot be read: there is no such file' };
+  const path = relative(project, handler).split(sep).join('/');
+  if (!path.startsWith(within)) return failed(`${file}: the handler ${shown} is outside of its root ${root}`);
+  const entry = path.slice(within.length);
+  const code = reads.file(project, path) ?? NOT_THERE;
   if ('problem' in code) return failed(`${file}: the handler ${shown} ${code.problem}`);
-  const { files: named, problems: wrong } = await findFiles(entry, code.toString(), async (path) => {
+  const named = { project, within, entry, include, file };
+  const { files, folders, unreadable, missing, unmatched } = await filesOfSource(
+    named,
+    code.toString(),
+    reads,
+  );
+  const problems = [
+    ...[...unreadable, ...missing],
+    ...unmatched.map((pattern) => `${file}: no file matches "${pattern}", which ${shown} includes`),
+  ];
+  if (problems.length > 0) return failed(problems.join('\n'), folders);
+  return { source: sourceOf(code.toString(), root === '' ? null : entry, entry, files), folders };
+}
+
+/** What is known of a source before its files are looked for. */
+export interface NamedSource {
+  /** The folder of edge.yaml, out of which nothing leads. */
+  readonly project: string;
+  /** The folder in it that paths are relative to: empty, or with `/` at its end. */
+  readonly within: string;
+  /** The path of its code. */
+  readonly entry: string;
+  /** Patterns of further files. */
+  readonly include: readonly string[];
+  /** The file that includes them. */
+  readonly file: string;
+}
+
+export interface FilesOfSource {
+  /** The files beside the code. */
+  readonly files: ReadonlyMap<string, Buffer>;
+  /** Folders in which files are, or were looked for. */
+  readonly folders: ReadonlySet<string>;
+  /** What is there, and cannot be sent, with its place and the reason. */
+  readonly unreadable: readonly string[];
+  /** What else is wrong with what the code names, with its place. */
+  readonly missing: readonly string[];
+  /** Patterns that mean nothing. */
+  readonly unmatched: readonly string[];
+}
+
+/** The files of a source: those that its code names, and those that it includes. */
+export async function filesOfSource(
+  { project, within, entry, include, file }: NamedSource,
+  code: string,
+  reads: SourceReads,
+): Promise<FilesOfSource> {
+  const folder = join(project, within);
+  const folders = new Set([dirname(join(folder, entry))]);
+  const refused = new Set<string>();
+  const read = async (path: string) => {
     folders.add(dirname(join(folder, path)));
-    return readWithin(folder, path);
-  });
-  const files = new Map(named);
-  const problems = wrong.map((problem) => within + problem);
-  const below = include.length === 0 ? [] : [...pathsBelow(folder, include, (one) => folders.add(one))];
-  for (const pattern of include) {
-    const matching = matchingPaths(below, pattern).filter((path) => path !== entry);
-    if (matching.length === 0)
-      problems.push(`${file}: no file matches "${pattern}", which ${shown} includes`);
+    const content = reads.file(project, within + path);
+    if (content && 'problem' in content) refused.add(`${path} ${content.problem}`);
+    return content;
+  };
+  const found = await findFiles(entry, code, read, reads.rust);
+  const files = new Map(found.files);
+  const isRefused = (problem: string) => [...refused].some((one) => problem.endsWith(one));
+  const unreadable = found.problems.filter(isRefused).map((problem) => within + problem);
+  const missing = found.problems.filter((problem) => !isRefused(problem)).map((problem) => within + problem);
+  const unmatched: string[] = [];
+  const below = include.length === 0 ? undefined : reads.paths(folder, include);
+  for (const one of below?.folders ?? []) folders.add(one);
+  for (const problem of below?.problems ?? []) unreadable.push(`${file}: ${problem}`);
+  for (const pattern of below ? include : []) {
+    const matching = matchingPaths(below?.files ?? [], pattern).filter((path) => path !== entry);
+    const links = below?.links.filter((path) => isAbout(pattern, path)) ?? [];
+    if (matching.length + links.length === 0) unmatched.push(pattern);
+    for (const path of links)
+      unreadable.push(
+        `${file}: "${pattern}" includes ${within}${path}, which is a link to a folder; these are not followed`,
+      );
     for (const path of matching) {
-      const content = readWithin(folder, path);
-      if (content && 'problem' in content) problems.push(`${file}: ${within}${path} ${content.problem}`);
-      else if (content) files.set(path, content);
+      const content = reads.file(project, within + path) ?? NOT_THERE;
+      if ('problem' in content) unreadable.push(`${file}: ${within}${path} ${content.problem}`);
+      else files.set(path, content);
     }
   }
-  if (problems.length > 0) return failed(problems.join('\n'));
-  return { source: sourceOf(code.toString(), root === '' ? null : entry, entry, files), folders };
+  return { files, folders, unreadable, missing, unmatched };
 }
 
 /** @param given the path of the code, where it counts also without files */
@@ -84,50 +151,4 @@ function sourceOf(
 /** A file as JSON has it. */
 export function contentOf(bytes: Buffer): FileContent {
   return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : { base64: bytes.toString('base64') };
-}
-
-/** Why a file is not sent: a folder of others must not name one's own files. */
-export const ELSEWHERE = 'cannot be read: it is outside of the folder, or a link that leads out of it';
-/** What says that there is no such file, whatever the name is. */
-const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
-
-/** A file of a folder; undefined: there is none; or why it cannot be read. */
-export function readWithin(folder: string, path: string): Buffer | { readonly problem: string } | undefined {
-  const file = join(folder, path);
-  try {
-    if (!statSync(file).isFile()) return undefined;
-    const [within] = relative(realpathSync(folder), realpathSync(file)).split(sep);
-    return within === '..' ? { problem: ELSEWHERE } : readFileSync(file);
-  } catch (thrown) {
-    const { code, message } = thrown as NodeJS.ErrnoException;
-    return NOT_THERE.has(code ?? '') ? undefined : { problem: `cannot be read: ${message}` };
-  }
-}
-
-/**
- * All files in a folder and those below it, relative to it, with `/`.
- * @param named paths and patterns: hidden folders, and those of cargo and npm, have to be named
- * @param entered is called with each folder
- */
-export function* pathsBelow(
-  root: string,
-  named: readonly string[] = [],
-  entered: (folder: string) => void = () => undefined,
-  folder = root,
-): Generator<string> {
-  entered(folder);
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    const shown = slashed(relative(root, path));
-    const isNamed = named.some(
-      (one) => one === shown || one.startsWith(`${shown}/`) || shown.startsWith(`${one}/`),
-    );
-    if ((entry.name.startsWith('.') || LEFT_OUT.has(entry.name)) && !isNamed) continue;
-    if (entry.isDirectory()) yield* pathsBelow(root, named, entered, path);
-    else if (entry.isFile() || entry.isSymbolicLink()) yield shown;
-  }
-}
-
-function slashed(path: string): string {
-  return path.split(sep).join('/');
 }

@@ -274,6 +274,14 @@ describe('edge, used in a wrong way', function () {
       ],
       ['endpints: []\n', /edge\.yaml: endpints is not accepted; possible are .*endpoints/],
       ['endpoints:\n  - {host: x.test, method: GET, route: /, handler: a.rs}\n', /a\.rs cannot be read/],
+      [
+        'endpoints:\n  - {host: x.test, method: GET, route: /, handler: s/a.rs, root: s/}\n',
+        /endpoints\[0\]\.root: must not have an empty name/,
+      ],
+      [
+        'endpoints:\n  - {host: x.test, method: GET, route: /, handler: a.rs, root: s}\n',
+        /the handler a\.rs is outside of its root s\b/,
+      ],
     ] as const) {
       await writeFile(join(damaged, 'edge.yaml'), text);
       const wrong = await edge(['deploy'], { env, cwd: damaged });

@@ -1,6 +1,7 @@
 /** Which files belong to a handler: what rustc would read of a folder. */
 import { expect } from 'chai';
-import { filePatternProblem, matchesPattern } from '../../src/model/file-patterns.js';
+import fc from 'fast-check';
+import { canMatchBelow, filePatternProblem, isAbout, matchesPattern } from '../../src/model/file-patterns.js';
 import { findFiles } from '../../src/model/source-finder.js';
 
 /** @param folder texts or bytes by path, the entry among them */
@@ -248,6 +249,11 @@ describe('the files of a handler', () => {
 });
 
 describe('patterns of paths', () => {
+  const NAME = fc.constantFrom('a', 'b', '.a', 'ab');
+  const PATTERN = fc
+    .array(fc.constantFrom('a', 'b', '.a', '*', 'a*', '**'), { minLength: 1, maxLength: 4 })
+    .map((names) => names.join('/'))
+    .filter((pattern) => filePatternProblem(pattern) === undefined);
   const cases: readonly (readonly [
     pattern: string,
     matching: readonly string[],
@@ -267,6 +273,51 @@ describe('patterns of paths', () => {
       for (const path of matching) expect(matchesPattern(path, pattern), path).to.equal(true);
       for (const path of others) expect(matchesPattern(path, pattern), path).to.equal(false);
     });
+
+  for (const [pattern, entered, others] of [
+    ['templates', ['templates', 'templates/a', 'templates/a/b'], ['template', 'a', 'a/templates']],
+    ['templates/', ['templates'], ['templates2', 'templates/.git']],
+    ['sql/*/*.sql', ['sql', 'sql/a', 'sql/a/b.sql'], ['sqlx', 'sql/a/b', 'a/sql']],
+    ['sql/**/deep/*.sql', ['sql', 'sql/a', 'sql/a/deep'], ['a', 'sql/.a', 'a/deep']],
+    ['**', ['a', 'a/b'], ['.a', 'a/.b']],
+    ['.sqlx/**', ['.sqlx', '.sqlx/a'], ['.sqlx/.git', 'sqlx']],
+    ['*.txt', ['a.txt'], ['a', 'a/b.txt']],
+  ] as const)
+    it(`the pattern ${pattern} of an include can match below ${entered.join(', ')} only`, () => {
+      for (const folder of entered) expect(canMatchBelow(folder, pattern), folder).to.equal(true);
+      for (const folder of others) expect(canMatchBelow(folder, pattern), folder).to.equal(false);
+    });
+
+  it('a folder that matches any pattern of an include leads to what matches', () => {
+    fc.assert(
+      fc.property(fc.array(NAME, { minLength: 2, maxLength: 5 }), PATTERN, (names, pattern) => {
+        if (!matchesPattern(names.join('/'), pattern)) return;
+        for (let depth = 1; depth < names.length; depth++)
+          expect(canMatchBelow(names.slice(0, depth).join('/'), pattern), `${names} ${pattern}`).to.equal(
+            true,
+          );
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('a pattern of an include is about folders that it names, not about those that ** passes', () => {
+    for (const [pattern, folder] of [
+      ['templates', 'templates'],
+      ['templates/**/*.html', 'templates'],
+      ['*/a.html', 'templates'],
+      ['**', 'templates'],
+      ['pages', 'pages/link'],
+    ] as const)
+      expect(isAbout(pattern, folder), pattern).to.equal(true);
+    for (const [pattern, folder] of [
+      ['**/*.html', 'templates'],
+      ['pages/**/*.html', 'pages/link'],
+      ['templates2/*', 'templates'],
+      ['*.html', 'templates'],
+    ] as const)
+      expect(isAbout(pattern, folder), pattern).to.equal(false);
+  });
 
   it('refuses patterns of an include that leave the folder, or have many parts', () => {
     for (const pattern of ['/a', '../a', 'a/../b', 'a//b', './a', 'a\\b', '**/**/**/a'])

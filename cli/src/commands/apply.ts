@@ -1,8 +1,7 @@
 /** `edge validate`, `diff`, `apply`, `applies` and `rollback --apply`. The server plans; this shows and confirms. */
-import { resolve } from 'node:path';
-import { inFile } from '../deploying.js';
+import { type CompiledSource, diagnosticsAbout, textAbout } from '../deploying.js';
 import { CliError, type CompilerMessage, EXIT } from '../errors.js';
-import { filesOf } from '../folder.js';
+import { type FolderFiles, filesOf, sentSource } from '../folder.js';
 import { followToEnd } from '../following.js';
 import type { Apply, Plan } from '../generated/routes.js';
 import { routeName } from '../names.js';
@@ -10,7 +9,6 @@ import { showPlan, summaryOf } from '../plan.js';
 import { readProject } from '../project.js';
 import { confirm } from '../prompt.js';
 import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
-import type { FileContent } from '../sources.js';
 import { safeLine, timeOf } from '../text.js';
 import { actorOf } from './variables.js';
 
@@ -53,16 +51,16 @@ export async function apply(
   folder = '.',
 ): Promise<void> {
   // Sent twice as it is now: what is saved meanwhile is not applied.
-  const files = await filesOf(folder, options.env);
-  const plan = await planOfFiles(session, files, options);
+  const sent = await filesOf(folder, options.env);
+  const plan = await planOfFiles(session, sent, options);
   if (!(await isConfirmed(session, plan, options.yes))) return;
   const query = { ...queryOf(options), ...startOf(plan, options) };
   const { data } = await session.api.call('POST /api/apply', {
     query,
-    body: { files } as never,
+    body: { files: sent.files } as never,
     headers: ASYNC,
   });
-  await finish(session, data as Apply, folder);
+  await finish(session, data as Apply, sent);
 }
 
 /** Rolls back what an apply has changed. */
@@ -107,11 +105,7 @@ async function planOf(session: Session, folder: string, options: ChangeOptions):
   return planOfFiles(session, await filesOf(folder, options.env), options);
 }
 
-async function planOfFiles(
-  session: Session,
-  files: Readonly<Record<string, FileContent>>,
-  options: ChangeOptions,
-): Promise<Plan> {
+async function planOfFiles(session: Session, { files }: FolderFiles, options: ChangeOptions): Promise<Plan> {
   session.out.progress('Planning');
   const query = { ...queryOf(options), dry_run: 'true' as const };
   const { data, warnings } = await session.api.call('POST /api/apply', { query, body: { files } as never });
@@ -150,11 +144,11 @@ async function isConfirmed(
 }
 
 /** Follows an apply to its end. @throws CliError with its error */
-async function finish(session: Session, started: Apply, folder?: string): Promise<void> {
+async function finish(session: Session, started: Apply, sent?: FolderFiles): Promise<void> {
   const interruptHint = `The apply continues at the gateway, all or nothing; \`edge applies\` shows its outcome (${started.id}).`;
   const ended = await withInterruptHint(session, interruptHint, follow(session, started, interruptHint));
   session.out.warnings(ended.outcome?.warnings ?? []);
-  if (ended.state !== 'succeeded') throw failed(ended, await handlersOf(folder));
+  if (ended.state !== 'succeeded') throw failed(ended, sent ? await sourcesOf(sent, ended) : new Map());
   session.out.result(ended, () =>
     session.out.line(`Applied. \`edge rollback --apply ${ended.id}\` rolls it back.`),
   );
@@ -213,32 +207,43 @@ const HOW_IT_ENDED: Partial<Record<Apply['state'], string>> = {
   not_undone: 'Its changes remain.',
 };
 
-/** Files of handlers by the names of their endpoints, as far as edge.yaml alone says them. */
-type Handlers = ReadonlyMap<string, string>;
-
-async function handlersOf(folder: string | undefined): Promise<Handlers> {
-  if (folder === undefined) return new Map();
-  // What is wrong for `edge deploy` may be right here: the server has read the files.
-  const project = await readProject(resolve(folder)).catch(() => undefined);
-  return new Map(project?.endpoints.map((one) => [`endpoint "${routeName(one)}"`, one.shown]));
-}
-
 /** Handlers that do not compile, in the details of an apply. */
 interface Uncompiled {
   readonly endpoint: string;
   readonly diagnostics?: readonly CompilerMessage[];
 }
 
-function failed(
-  { id, state, error, error_code, error_details, request_id }: Apply,
-  handlers: Handlers,
-): CliError {
+function uncompiledOf({ error_details }: Apply): readonly Uncompiled[] {
+  return (error_details?.['endpoints'] ?? []) as readonly Uncompiled[];
+}
+
+/** Sources by the names of their endpoints. */
+type Sources = ReadonlyMap<string, CompiledSource>;
+
+/** The sources that do not compile, as far as edge.yaml alone says them. */
+async function sourcesOf({ folder, files }: FolderFiles, ended: Apply): Promise<Sources> {
+  // What is wrong for `edge deploy` may be right here: the server has read the files.
+  const project = await readProject(folder).catch(() => undefined);
+  const endpoints = new Map(project?.endpoints.map((one) => [`endpoint "${routeName(one)}"`, one]));
+  const sources = new Map<string, CompiledSource>();
+  for (const { endpoint: name } of uncompiledOf(ended)) {
+    const endpoint = endpoints.get(name);
+    if (endpoint) sources.set(name, await sentSource(endpoint, files));
+  }
+  return sources;
+}
+
+function failed(ended: Apply, sources: Sources): CliError {
+  const { id, state, error, error_code, error_details, request_id } = ended;
   const how = HOW_IT_ENDED[state] ?? 'Nothing was changed.';
-  const uncompiled = (error_details?.['endpoints'] ?? []) as readonly Uncompiled[];
-  const diagnostics = uncompiled.flatMap(({ endpoint, diagnostics: own = [] }) =>
-    inFile(own, handlers.get(endpoint) ?? 'handler.rs'),
-  );
-  return new CliError(error ?? 'The apply has failed.', {
+  const uncompiled = uncompiledOf(ended);
+  const diagnostics = uncompiled.flatMap(({ endpoint, diagnostics: own = [] }) => {
+    const source = sources.get(endpoint);
+    return source ? diagnosticsAbout(own, source) : own;
+  });
+  const first = sources.get(uncompiled[0]?.endpoint ?? '');
+  const message = error ?? 'The apply has failed.';
+  return new CliError(first ? textAbout(message, first) : message, {
     code: error_code ?? 'apply_failed',
     hint: how,
     requestId: request_id,

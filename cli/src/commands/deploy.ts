@@ -5,6 +5,7 @@ import { CliError } from '../errors.js';
 import { routeName } from '../names.js';
 import { type ProjectEndpoint, requireProject } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
+import { SourceReads } from '../source-reads.js';
 import { readSource, type Source } from '../sources.js';
 import { ensurePlace, requireSome } from '../targets.js';
 import { safeLine } from '../text.js';
@@ -29,7 +30,8 @@ export async function deploy(
   const options = { ...(message !== undefined && { message }), ...(percent !== undefined && { percent }) };
   // Before anything is made on the gateway.
   const sources = new Map<ProjectEndpoint, Source>();
-  for (const endpoint of selected) sources.set(endpoint, await readSource(endpoint, file));
+  const reads = new SourceReads();
+  for (const endpoint of selected) sources.set(endpoint, await readSource(endpoint, file, reads));
   const results: object[] = [];
   for (const [endpoint, source] of sources) {
     const name = routeName(endpoint);

@@ -1,6 +1,5 @@
 /** `edge dev`: every save goes live on a host of one's own, with errors and logs underneath. */
-import { type FSWatcher, watch } from 'node:fs';
-import { dirname } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { deployHandler } from '../deploying.js';
 import { userName } from '../environment.js';
 import { CliError, InterruptError } from '../errors.js';
@@ -9,9 +8,11 @@ import { followLogs, showEntry } from '../log-entries.js';
 import { routeName } from '../names.js';
 import { type Project, type ProjectEndpoint, readProject, requireProject } from '../project.js';
 import { type CommonOptions, isCode, type Session } from '../session.js';
+import { SourceReads } from '../source-reads.js';
 import { findSource, type Source } from '../sources.js';
 import { ensureDomain, ensurePlace } from '../targets.js';
 import { safeLine } from '../text.js';
+import { FolderWatchers } from '../watching.js';
 
 interface DevOptions extends CommonOptions {
   readonly domain?: string;
@@ -37,10 +38,14 @@ async function develop(session: Session, project: Project, host: string, hasLogs
   const publicUrl = await publicUrlOf(session, host).catch(explained);
   if (await ensureDomain(session, project, host)) session.out.note(`Made the domain ${host}.`);
   const work = new DevWork(session, project, host, publicUrl);
-  await work.deployChanged();
-  session.out.note(`Watching ${project.folder}; Ctrl-C ends it, and ${host} keeps what it serves.`);
-  const logs = hasLogs ? showLogs(session, host) : undefined;
-  await Promise.all([work.watchUntilEnd(), logs]);
+  try {
+    await work.deployChanged();
+    session.out.note(`Watching ${project.folder}; Ctrl-C ends it, and ${host} keeps what it serves.`);
+    const logs = hasLogs ? showLogs(session, host) : undefined;
+    await Promise.all([work.watchUntilEnd(), logs]);
+  } finally {
+    work.close();
+  }
 }
 
 /** Where no gateway is configured, one is started, if there is a checkout to start it from. */
@@ -74,11 +79,9 @@ class DevWork {
   /** What was deployed, by method and route. */
   readonly #deployed = new Map<string, string>();
   readonly #ids = new Map<string, string>();
-  /** Where files of sources are, or were looked for. */
-  readonly #folders = new Set<string>();
-  #watchers: FSWatcher[] = [];
-  /** Called with a change, once they are watched for. */
-  #changed: (() => void) | undefined;
+  readonly #watchers = new FolderWatchers(() => this.#changed());
+  /** Called with a change; those before the first work are found by it. */
+  #changed: () => void = () => undefined;
 
   constructor(session: Session, project: Project, host: string, publicUrl: string) {
     this.#session = session;
@@ -89,14 +92,7 @@ class DevWork {
 
   /** Deploys the endpoints whose files or crates are not those of the last deployment. */
   async deployChanged(): Promise<void> {
-    const sources = new Map<ProjectEndpoint, Source | CliError>();
-    for (const endpoint of this.#project.endpoints) {
-      const { source, folders } = await findSource(endpoint, this.#project.file);
-      sources.set(endpoint, source);
-      for (const folder of folders) this.#folders.add(folder);
-    }
-    // What is saved from now on is deployed next.
-    if (this.#changed) this.#watch(this.#changed);
+    const sources = await this.#findSources();
     for (const [endpoint, source] of sources) {
       if (this.#session.signal.aborted) throw new InterruptError();
       // The host of one's own has no collections: the route is the whole one. Of the stack is only what edge.yaml has.
@@ -114,6 +110,24 @@ class DevWork {
         if (!isCode(thrown, 'compile_failed')) this.#forget(routeName(own));
         this.#session.out.failure(thrown);
       }
+    }
+  }
+
+  /** What is saved after it was read is deployed next: its folder was watched before. */
+  async #findSources(): Promise<ReadonlyMap<ProjectEndpoint, Source | CliError>> {
+    const { folder, file, endpoints } = this.#project;
+    for (;;) {
+      const sources = new Map<ProjectEndpoint, Source | CliError>();
+      const watched = new Set([folder]);
+      const reads = new SourceReads();
+      for (const endpoint of endpoints) {
+        const { source, folders } = await findSource(endpoint, file, reads);
+        sources.set(endpoint, source);
+        for (const one of folders) watched.add(one);
+        // Files are read without a pause: logs, and Ctrl-C, come between.
+        await nextTurn();
+      }
+      if (!this.#watchers.only(watched)) return sources;
     }
   }
 
@@ -150,7 +164,6 @@ class DevWork {
       let isDue = false;
       const end = (thrown: unknown) => {
         clearTimeout(timer);
-        for (const watcher of this.#watchers) watcher.close();
         reject(thrown);
       };
       const work = () => {
@@ -159,7 +172,7 @@ class DevWork {
           return;
         }
         isBusy = true;
-        this.#refresh(settle)
+        this.#refresh()
           .then(() => {
             isBusy = false;
             if (isDue) {
@@ -176,13 +189,13 @@ class DevWork {
       signal.addEventListener('abort', () => end(new InterruptError()));
       if (signal.aborted) return end(new InterruptError());
       this.#changed = settle;
-      this.#watch(settle);
-      // What was saved before anything was watched.
+      // What was saved before.
       return settle();
     });
   }
 
-  async #refresh(changed: () => void): Promise<void> {
+  async #refresh(): Promise<void> {
+    this.#watchers.add([this.#project.folder]);
     try {
       this.#project = await readProject(this.#project.folder);
     } catch (thrown) {
@@ -190,37 +203,12 @@ class DevWork {
       this.#session.out.failure(thrown);
       return;
     }
-    this.#watch(changed);
     await this.deployChanged();
   }
 
-  /** Folders are watched, not files: many editors replace a file when they save. */
-  #watch(changed: () => void): void {
-    const { folder, endpoints } = this.#project;
-    const handlers = endpoints.map(({ handler }) => dirname(handler));
-    const folders = [...new Set([folder, ...handlers, ...this.#folders])];
-    for (const watcher of this.#watchers) watcher.close();
-    this.#watchers = folders.flatMap((one) => {
-      try {
-        return [watch(one, changed).on('error', changed)];
-      } catch (thrown) {
-        if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return []; // it is not there yet
-        throw notWatched(one, thrown as NodeJS.ErrnoException);
-      }
-    });
+  close(): void {
+    this.#watchers.close();
   }
-}
-
-/** The system watches so many files for a user. */
-function notWatched(folder: string, { code, message }: NodeJS.ErrnoException): CliError {
-  const limit = { EMFILE: 'fs.inotify.max_user_instances', ENOSPC: 'fs.inotify.max_user_watches' }[
-    code ?? ''
-  ];
-  const hint = limit && `The limit of this machine is used up; raise it: sysctl ${limit}`;
-  return new CliError(`${folder} cannot be watched: ${message}`, {
-    code: 'cannot_watch',
-    ...(hint !== undefined && { hint }),
-  });
 }
 
 async function showLogs(session: Session, host: string): Promise<void> {

@@ -12,6 +12,13 @@ import { zipOf } from '../../support/zip.js';
 const NAMES = Array.from({ length: 8 }, (_, number) => `e${number}`);
 const HOST = 'files.test';
 const DEV_HOST = 'files-dev.localhost';
+/** A handler without other files. */
+const ONE_FILE = `use rust_edge_gateway_sdk::prelude::*;
+fn handle(_req: Request) -> Response {
+    Response::text(200, "one")
+}
+handler_loop!(handle);
+`;
 
 describe('sources of several files from a folder', function () {
   this.timeout(600_000);
@@ -160,6 +167,102 @@ describe('sources of several files from a folder', function () {
     expect((await run(['apply', '--yes'])).stderr).to.match(link);
     await rm(join(project(), 'src/link.txt'));
     await write('src/e1.rs', helloOf('e1'));
+  });
+
+  it('edge deploy and edge apply name the file that an error of the compiler is in', async () => {
+    const wrong = "// wrong\npub fn name() -> &'static str {\n    1\n}\n";
+    const one = `${wrong}${ONE_FILE}`;
+    const hello = (module: string) => `mod ${module};\n${one.replace('    1\n', '    "1"\n')}`;
+    const errors = join(folder.path, 'errors');
+    const cases: readonly (readonly [object, Record<string, string>, string])[] = [
+      [{ handler: 'src/one.rs' }, { 'src/one.rs': one }, 'src/one.rs'],
+      // rustc calls a source of one file handler.rs; this has two.
+      [{ handler: 'two.rs' }, { 'two.rs': hello('handler'), 'handler.rs': wrong }, 'handler.rs'],
+      [
+        { handler: 'services/o/src/main.rs', root: 'services/o' },
+        { 'services/o/src/main.rs': hello('common'), 'services/o/src/common.rs': wrong },
+        'services/o/src/common.rs',
+      ],
+      [
+        { handler: 'in/a folder/main.rs', root: 'in' },
+        { 'in/a folder/main.rs': hello('common'), 'in/a folder/common.rs': wrong },
+        'in/a folder/common.rs',
+      ],
+    ];
+    for (const [number, [endpoint, files, named]] of cases.entries()) {
+      const host = 'errors.test';
+      const entry = { host, method: 'GET', route: `/wrong${number}`, ...endpoint };
+      await write(
+        'edge.yaml',
+        JSON.stringify({ stack: 'errors', domains: [{ host }], endpoints: [entry] }),
+        errors,
+      );
+      for (const [path, content] of Object.entries(files)) await write(path, content, errors);
+      for (const args of [['deploy'], ['apply', '--yes']]) {
+        const { stderr } = await run(args, { cwd: errors });
+        expect(stderr, args[0]).to.include('error[E0308]').and.include(`--> ${named}:3:5\n`);
+        const { error } = JSON.parse((await run([...args, '--json'], { cwd: errors })).stderr);
+        expect(error, args[0]).to.include(`--> ${named}:3:5\n`);
+      }
+    }
+    // The folder is also meant from within.
+    const { stderr } = await run(['apply', '--yes'], { cwd: join(errors, 'in') });
+    expect(stderr).to.include('--> in/a folder/common.rs:3:5\n');
+  });
+
+  it('edge deploy, edge diff and edge apply name what a handler has and cannot be sent', async () => {
+    const links = join(folder.path, 'links');
+    await writeFile(join(folder.path, 'secret.txt'), 'secret');
+    await write('pages/de/a.html', '', links);
+    await write('src/hello.rs', '', links);
+    await symlink('pages', join(links, 'templates'));
+    await symlink('../pages/de', join(links, 'pages/link'));
+    await symlink(join(folder.path, 'secret.txt'), join(links, 'secret.txt'));
+    await symlink('nowhere.txt', join(links, 'broken.txt'));
+    await symlink('loop.rs', join(links, 'src/loop.rs'));
+    await symlink('../../secret.txt', join(links, 'src/link.txt'));
+    await mkdir(join(folder.path, 'elsewhere'));
+    await write('src/hello.rs', ONE_FILE, join(folder.path, 'elsewhere'));
+    await symlink('../elsewhere', join(links, 'away'));
+    const linked = (path: string) => `includes ${path}, which is a link to a folder; these are not followed`;
+    const elsewhere = 'cannot be read: it is outside of the folder, or a link that leads out of it';
+    for (const [members, head, expected] of [
+      [{ include: ['templates'] }, '', `edge.yaml: "templates" ${linked('templates')}`],
+      [{ include: ['templates/**/*.html'] }, '', linked('templates')],
+      [{ include: ['pages'] }, '', linked('pages/link')],
+      [{ include: ['secret.txt'] }, '', `edge.yaml: secret.txt ${elsewhere}`],
+      [{ include: ['*.txt'] }, '', 'edge.yaml: broken.txt cannot be read: there is no such file'],
+      [{}, 'mod loop;', 'src/hello.rs:1: `mod loop`: src/loop.rs cannot be read: ELOOP'],
+      [{}, 'const A: &str = include_str!("link.txt");', `src/link.txt ${elsewhere}`],
+      [{ root: 'away', handler: 'away/src/hello.rs' }, '', `the handler away/src/hello.rs ${elsewhere}`],
+    ] as const) {
+      const [host, handler] = ['links.test', 'src/hello.rs'];
+      const entry = { host, method: 'GET', route: '/links', handler, ...members };
+      await write('edge.yaml', JSON.stringify({ stack: 'links', endpoints: [entry] }), links);
+      await write(handler, `${head}\n${ONE_FILE}`, links);
+      for (const args of [['deploy'], ['diff'], ['apply', '--yes']]) {
+        const { code, stderr } = await run(args, { cwd: links });
+        expect([code, stderr.includes(expected)], `${args[0]} ${expected}: ${stderr}`).to.deep.equal([
+          1,
+          true,
+        ]);
+      }
+    }
+  });
+
+  it('edge deploy and edge diff refuse the same folders as a root, with the same words', async () => {
+    const roots = join(folder.path, 'roots');
+    await write('services/o/hello.rs', ONE_FILE, roots);
+    for (const [root, expected] of [
+      ['services/o/', 'root: must not have an empty name, nor "."'],
+      ['', 'root: must not be empty'],
+      ['services/../services/o', 'root: must not leave the folder: it has ".."'],
+    ] as const) {
+      const entry = { host: 'roots.test', method: 'GET', route: '/', handler: 'services/o/hello.rs', root };
+      await write('edge.yaml', JSON.stringify({ stack: 'roots', endpoints: [entry] }), roots);
+      for (const command of ['deploy', 'diff'])
+        expect((await run([command], { cwd: roots })).stderr, command).to.include(expected);
+    }
   });
 
   it('edge apply takes what handlers include by a pattern, and a root of their own', async () => {
