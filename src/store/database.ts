@@ -2,11 +2,13 @@
  * The connection to PostgreSQL: pool, transactions, and the announcements that go with writes.
  * Every other module of the store takes a `Store` and holds the SQL of one table.
  */
+import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { type Announcement, Announcer, type Topic } from './announcements.js';
+import { pauseReads } from './paused-reads.js';
 import { type ConnectionPool, ServerWatchdog } from './server-watchdog.js';
 
 // 64-bit integers are read as text by default; our counters stay far below 2^53.
@@ -39,7 +41,14 @@ export function knexConfig(connectionString: string, poolSize = 10): Knex.Config
       application_name: 'edge-gateway',
     },
     // `min: 0` lets the pool drop connections that a restart of the database broke.
-    pool: { min: 0, max: poolSize },
+    pool: {
+      min: 0,
+      max: poolSize,
+      afterCreate: ({ connection }: PgClient, done: () => void) => {
+        pauseReads(connection.stream);
+        done();
+      },
+    },
     acquireConnectionTimeout: 5_000,
     // knex would also print the errors that it throws; the code that catches them logs them.
     log: { warn: ignore, error: ignore, debug: ignore, deprecate: ignore },
@@ -49,6 +58,11 @@ export function knexConfig(connectionString: string, poolSize = 10): Knex.Config
       loadExtensions: ['.js'],
     },
   };
+}
+
+/** What is known of a connection of the driver besides its published members. */
+interface PgClient {
+  readonly connection: { readonly stream: Readable };
 }
 
 function ignore(): void {}

@@ -34,11 +34,14 @@ export async function ensureLogPartition(store: Store, hour: number): Promise<vo
   });
 }
 
-/** What the partition of an hour takes, bytes; 0 when there is none. */
-export async function sizeOfLogPartition({ knex }: Store, hour: number): Promise<number> {
+/** SQL: the name of the partition of this hour, by the clock of PostgreSQL. */
+const OF_THIS_HOUR = `to_char(clock_timestamp() AT TIME ZONE 'UTC', '"logs_"YYYYMMDDHH24')`;
+
+/** What the partition of an hour takes, bytes; 0 when there is none. @param hour this one, when it is left out */
+export async function sizeOfLogPartition({ knex }: Store, hour?: number): Promise<number> {
   const { rows } = await knex.raw<{ rows: { bytes: number | null }[] }>(
-    'SELECT pg_total_relation_size(to_regclass(?)) AS bytes',
-    [partitionOf(hour)],
+    `SELECT pg_total_relation_size(to_regclass(coalesce(?, ${OF_THIS_HOUR}))) AS bytes`,
+    [hour === undefined ? null : partitionOf(hour)],
   );
   return rows[0]?.bytes ?? 0;
 }

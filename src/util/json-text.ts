@@ -1,5 +1,17 @@
 /** JSON of what may be large: how long it is, and its text piece by piece. */
 
+/**
+ * A text of pieces that were made one after the other. Put together, a very long one holds up the event loop where it is
+ * first read. No piece ends within a character.
+ */
+export class LongText {
+  constructor(readonly pieces: readonly string[]) {}
+
+  toJSON(): string {
+    return this.pieces.join('');
+  }
+}
+
 /** Characters of a value besides its own: a comma, a colon, brackets or quotes. */
 const BESIDES = 4;
 
@@ -34,8 +46,12 @@ export function* piecesOfJson(value: unknown, most: number): Generator<string, v
 }
 
 function* piecesOfLong(value: unknown, most: number): Generator<string, void, void> {
+  if (value instanceof LongText) {
+    yield* piecesOfString(value.pieces, most);
+    return;
+  }
   const shown = hasOwnJson(value) ? value.toJSON() : value;
-  if (typeof shown === 'string') yield* piecesOfString(shown, most);
+  if (typeof shown === 'string') yield* piecesOfString([shown], most);
   else if (typeof shown === 'object' && shown !== null) yield* piecesOfMembers(shown, most);
   else yield JSON.stringify(shown) ?? 'null';
 }
@@ -87,9 +103,10 @@ export function* groupsOf(value: object, most: number): Generator<MemberGroup, v
   if (group.length > 0) yield { members: group, isLong: false };
 }
 
-function* piecesOfString(text: string, most: number): Generator<string, void, void> {
+function* piecesOfString(texts: readonly string[], most: number): Generator<string, void, void> {
   yield '"';
-  for (const piece of piecesOfText(text, most)) yield JSON.stringify(piece).slice(1, -1);
+  for (const text of texts)
+    for (const piece of piecesOfText(text, most)) yield JSON.stringify(piece).slice(1, -1);
   yield '"';
 }
 

@@ -43,7 +43,7 @@ describe('YAML of lists of objects', () => {
   it('is the text that it would be at once, whatever is large in it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(item, { minLength: 1, maxLength: 5 }), async (items) => {
-        const text = await yaml.write(items);
+        const text = (await yaml.write(items)).join('');
         expect(text).to.equal(yamlText(items));
         expect(parse(text)).to.deep.equal(items);
       }),
@@ -56,7 +56,7 @@ describe('YAML of lists of objects', () => {
     await yaml.write(Array.from({ length: 100 }, () => small));
     expect(ran).to.deep.equal([]);
     const schedules = Array.from({ length: 3 }, () => ({ cron: '* * * * *', body: 'x'.repeat(LONG) }));
-    const text = await yaml.write([small, { host: 'b.example', schedules }, small]);
+    const text = (await yaml.write([small, { host: 'b.example', schedules }, small])).join('');
     expect(ran).to.deep.equal(Array(3).fill('yamlList of ada'));
     expect(parse(text)).to.deep.equal([small, { host: 'b.example', schedules }, small]);
   });

@@ -1,7 +1,7 @@
 /** JSON of what is long, piece by piece. */
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { groupsOf, jsonSize, piecesOfJson, piecesOfText } from '../../src/util/json-text.js';
+import { groupsOf, jsonSize, LongText, piecesOfJson, piecesOfText } from '../../src/util/json-text.js';
 
 describe('JSON of what is long', () => {
   const anything = fc.oneof(
@@ -11,6 +11,7 @@ describe('JSON of what is long', () => {
       none: fc.constant(undefined),
       text: fc.string({ unit: 'binary', maxLength: 200 }),
       lists: fc.array(fc.array(fc.jsonValue())),
+      long: fc.array(fc.string({ unit: 'grapheme', maxLength: 50 })).map((pieces) => new LongText(pieces)),
     }),
     fc.dictionary(fc.string(), fc.oneof(fc.constant(undefined), fc.jsonValue())),
   );

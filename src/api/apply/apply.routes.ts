@@ -101,15 +101,13 @@ export const applyRoutes = [
         new YamlLists(deps.threads, owner),
         sourceReader(deps, owner),
       );
-      if (prefers('application/json', ZIP_TYPES[0]) !== ZIP_TYPES[0])
-        return {
-          files: Object.fromEntries(
-            await mapInParts(Object.entries(files), ([path, content]) => [
-              path,
-              typeof content === 'string' ? content : contentOf(Buffer.from(content)),
-            ]),
-          ),
-        };
+      if (prefers('application/json', ZIP_TYPES[0]) !== ZIP_TYPES[0]) {
+        const shown = await mapInParts(Object.entries(files), ([path, content]) => [
+          path,
+          content instanceof Uint8Array ? contentOf(Buffer.from(content)) : content,
+        ]);
+        return new Reply(200, { files: Object.fromEntries(shown) });
+      }
       const headers = {
         'Content-Type': ZIP_TYPES[0],
         'Content-Disposition': 'attachment; filename="edge.zip"',

@@ -14,6 +14,7 @@ import type {
 import { AppError } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { DEFAULT_ENTRY } from '../../model/source-files.js';
+import { LongText } from '../../util/json-text.js';
 import { mapInParts, Pauses } from '../../util/pauses.js';
 import { sortedMembers } from '../../util/sorted-members.js';
 import { isText } from '../../util/text.js';
@@ -22,6 +23,9 @@ import { AnswerTurns } from '../response/answer-turns.js';
 import { SourcePaths } from './source-paths.js';
 import { type PlacedSource, type SourceReader, SourceTrees } from './source-trees.js';
 import type { YamlLists } from './yaml-lists.js';
+
+/** The content of a file of an export. */
+export type ExportedFile = string | LongText | Uint8Array;
 
 export interface ExportScope {
   /** Only this domain, with what is in it, and the services that it uses. */
@@ -47,7 +51,7 @@ export async function exportedFiles(
   scope: ExportScope,
   yaml: YamlLists,
   sources: SourceReader,
-): Promise<Record<string, string | Uint8Array>> {
+): Promise<Record<string, ExportedFile>> {
   const pauses = new Pauses();
   const chosen = (
     await mapInParts(chosenObjects(objects, scope), (object) => ({ object, key: keyOf(object) }))
@@ -96,10 +100,10 @@ export async function exportedFiles(
     ),
     ...some('endpoints', endpoints),
   };
-  let text = yamlText({ stack, ...some('secrets', secrets) });
+  const pieces = [yamlText({ stack, ...some('secrets', secrets) })];
   for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>))
-    text += `${name}:\n${await yaml.write(items)}`;
-  return { 'edge.yaml': text, ...files };
+    pieces.push(`${name}:\n`, ...(await yaml.write(items)));
+  return { 'edge.yaml': new LongText(pieces), ...files };
 }
 
 /** A name that nothing has is a mistake: an empty folder would say that nothing should be there. */

@@ -20,23 +20,23 @@ export class YamlLists {
     private readonly atOnce = AT_ONCE,
   ) {}
 
-  /** @param indent spaces before each line */
-  async write(items: readonly object[], indent = 0): Promise<string> {
-    let text = '';
+  /** @param indent spaces before each line @returns the text, in pieces */
+  async write(items: readonly object[], indent = 0): Promise<string[]> {
+    const pieces: string[] = [];
     for (const { members, isLong } of groupsOf(items, this.atOnce)) {
       const group = members.map(([, item]) => item as object);
-      text += isLong ? await this.#writeLong(group, indent) : yamlList({ items: group, indent });
+      if (isLong) pieces.push(...(await this.#writeLong(group, indent)));
+      else pieces.push(yamlList({ items: group, indent }));
       await this.#pauses.here();
     }
-    return text;
+    return pieces;
   }
 
   /** An endpoint may have many schedules with large bodies: each is a task of its own. */
-  async #writeLong([item = {}]: readonly object[], indent: number): Promise<string> {
+  async #writeLong([item = {}]: readonly object[], indent: number): Promise<string[]> {
     const { schedules, ...others } = item as { readonly schedules?: readonly object[] };
-    if (!schedules) return this.threads.run(this.owner, 'yamlList', { items: [item], indent });
-    const text = await this.write([others], indent);
-    const margin = ' '.repeat(indent + 2);
-    return `${text}${margin}schedules:\n${await this.write(schedules, indent + 4)}`;
+    if (!schedules) return [await this.threads.run(this.owner, 'yamlList', { items: [item], indent })];
+    const heading = `${' '.repeat(indent + 2)}schedules:\n`;
+    return [...(await this.write([others], indent)), heading, ...(await this.write(schedules, indent + 4))];
   }
 }

@@ -1,7 +1,8 @@
 /** The ZIP of an export. */
 import { Zip, ZipPassThrough } from 'fflate';
-import { piecesOfText } from '../../util/json-text.js';
+import { LongText, piecesOfText } from '../../util/json-text.js';
 import { Pauses } from '../../util/pauses.js';
+import type { ExportedFile } from './export.js';
 
 /** The time of a file is no part of what an export says. */
 const NO_TIME = new Date('1980-01-01T00:00:00');
@@ -11,7 +12,7 @@ const PART = 512 * 1024;
 
 /** Makes a ZIP in parts, with pauses. Not compressed, which would block the event loop. */
 export async function* zipOf(
-  files: Readonly<Record<string, string | Uint8Array>>,
+  files: Readonly<Record<string, ExportedFile>>,
 ): AsyncGenerator<Uint8Array, void, void> {
   const pauses = new Pauses();
   let ready: Uint8Array[] = [];
@@ -35,7 +36,9 @@ export async function* zipOf(
   yield* ready;
 }
 
-function* piecesOf(content: string | Uint8Array): Generator<Uint8Array> {
-  if (typeof content === 'string') for (const piece of piecesOfText(content, PART)) yield Buffer.from(piece);
+function* piecesOf(content: ExportedFile): Generator<Uint8Array> {
+  if (content instanceof LongText) for (const text of content.pieces) yield* piecesOf(text);
+  else if (typeof content === 'string')
+    for (const piece of piecesOfText(content, PART)) yield Buffer.from(piece);
   else for (let at = 0; at < content.length; at += PART) yield content.subarray(at, at + PART);
 }

@@ -5,8 +5,7 @@ import type { Preparation } from '../../model/preparation.js';
 import { SANDBOX_LEVELS, type SandboxLevel } from '../../sandbox/confinement.js';
 import { sealedPrefix } from '../../secrets/secret-box.js';
 import type { Database } from '../../store/database.js';
-import { hourOf, sizeOfLogPartition } from '../../store/log-partitions.js';
-import { databaseTime } from '../../store/log-writing.js';
+import { sizeOfLogPartition } from '../../store/log-partitions.js';
 import { liveNodes, type Node, preparationsOf } from '../../store/nodes.js';
 import { countSealedOtherwise } from '../../store/sealed-values.js';
 
@@ -59,7 +58,7 @@ class CachedHealth {
       const [gateways, workers, logBytes, left] = await Promise.all([
         liveNodes(this.#store, 'gateway'),
         liveNodes(this.#store, 'worker'),
-        databaseTime(this.#store).then((now) => sizeOfLogPartition(this.#store, hourOf(now))),
+        sizeOfLogPartition(this.#store),
         this.#rotatesTo === undefined
           ? null
           : countSealedOtherwise(this.#store, sealedPrefix(this.#rotatesTo)),
