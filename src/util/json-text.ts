@@ -1,8 +1,8 @@
 /** JSON of what may be large: how long it is, and its text piece by piece. */
 
 /**
- * A text of pieces that were made one after the other. Put together, a very long one holds up the event loop where it is
- * first read. No piece ends within a character.
+ * A text of pieces that were made one after the other. Put together, a very long one holds up the event loop where it
+ * is first read. No piece ends within a character.
  */
 export class LongText {
   constructor(readonly pieces: readonly string[]) {}
