@@ -3,7 +3,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { EDGE_SCHEMA } from './assets.js';
 import { CliError, UsageError } from './errors.js';
-import { filePathProblem, filePatternProblem } from './generated/file-patterns.js';
+import { filePathProblem } from './generated/file-paths.js';
+import { filePatternProblem } from './generated/file-patterns.js';
 
 export const PROJECT_FILE = 'edge.yaml';
 /** Names of stacks, as the API takes them. */

@@ -1,7 +1,7 @@
 /** Compares objects field by field, and gives plans their hash. */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { FileRefs } from '../model/source-files.js';
+import { changedPaths, type FileRef, type FileRefs, fileAt } from '../model/source-files.js';
 import { isObject } from '../util/json-object.js';
 import { eachPartOfJson, Pauses } from '../util/pauses.js';
 import type { FieldChange, InstallationObject, ObjectChange } from './objects.js';
@@ -32,11 +32,13 @@ export function changedFields(before: InstallationObject | null, after: Installa
 
 /** Files beside the code, by their paths, each as its digest. */
 function changedFiles(before: unknown, after: unknown): FieldChange[] {
-  const [old, next] = [before, after].map((files) => (files ?? {}) as FileRefs);
-  const paths = [...new Set([...Object.keys(old ?? {}), ...Object.keys(next ?? {})])].sort();
-  const shown = (files: FileRefs | undefined, path: string) =>
-    files && Object.hasOwn(files, path) ? `sha256:${files[path]?.digest}` : null;
-  return paths.flatMap((path) => differing(`files.${path}`, shown(old, path), shown(next, path)));
+  const [old, next] = [(before ?? null) as FileRefs | null, (after ?? null) as FileRefs | null];
+  const shown = (file: FileRef | undefined) => (file ? `sha256:${file.digest}` : null);
+  return changedPaths(old, next).map((path) => ({
+    path: `files.${path}`,
+    before: shown(fileAt(old, path)),
+    after: shown(fileAt(next, path)),
+  }));
 }
 
 /** Code as plans show it. */

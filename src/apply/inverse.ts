@@ -1,6 +1,7 @@
 /** The inverse of a change, against the object that exists now: what others have changed since stays. */
 
 import { isDeepStrictEqual } from 'node:util';
+import { SOURCE_MEMBERS } from '../model/source-files.js';
 import type { JsonObject } from '../util/json-object.js';
 import { changedFields } from './compare.js';
 import { titleOf } from './keys.js';
@@ -49,7 +50,7 @@ function madeAgain(object: InstallationObject | undefined): string[] {
 }
 
 /** Members that mean nothing without each other: half of one source and half of another are none. */
-const SOURCE = new Set<string>(['code', 'entry', 'files']);
+const SOURCE = new Set<string>(SOURCE_MEMBERS);
 
 function keptAs(since: readonly string[], together: readonly string[]): string {
   if (together.length === 1) return `${together[0]} was changed since, and stays as it is`;

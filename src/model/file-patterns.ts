@@ -1,34 +1,8 @@
 /**
- * Paths of files in a folder, and patterns of them: `*` is any part of a name, `**` any folders, and a folder stands
- * for all that is in it; what begins with a dot has to be named. (Node 20 has no `path.matchesGlob`.) The command line
- * has a copy of this file, which therefore imports nothing.
+ * Patterns of paths: `*` is any part of a name, `**` any folders, and a folder stands for all that is in it; what
+ * begins with a dot has to be named. (Node 20 has no `path.matchesGlob`.) The command line has a copy of this file,
+ * which therefore imports nothing.
  */
-
-const MAX_PATH_BYTES = 1_024;
-const MAX_NAME_BYTES = 255;
-/** Each folder is one more on the disk of a worker. */
-const MAX_FOLDERS = 31;
-/** What patterns have, and what some file systems do not take. */
-const RESERVED = /[<>:"|?*]/;
-const UNPRINTABLE = /[\p{Control}\p{Surrogate}]/u;
-
-/** What is wrong with the path of a file; undefined: nothing. */
-export function filePathProblem(path: string): string | undefined {
-  if (path === '') return 'must not be empty';
-  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `must have at most ${MAX_PATH_BYTES} bytes`;
-  if (UNPRINTABLE.test(path)) return 'must not have control characters, nor lone surrogates';
-  if (path.includes('\\')) return 'must have "/" between folders, not "\\"';
-  if (path.startsWith('/')) return 'must be relative to the folder of the handler';
-  if (RESERVED.test(path)) return 'must not have any of < > : " | ? *, which not every file system takes';
-  // Archives and file systems change it to that, and then it is another path.
-  if (path !== path.normalize('NFC')) return 'must be in Unicode NFC: each letter composed with its accents';
-  const names = path.split('/');
-  if (names.includes('..')) return 'must not leave the folder: it has ".."';
-  if (names.some((name) => name === '' || name === '.')) return 'must not have an empty name, nor "."';
-  if (names.some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES))
-    return `must not have a name of more than ${MAX_NAME_BYTES} bytes`;
-  return names.length - 1 > MAX_FOLDERS ? `must be in at most ${MAX_FOLDERS} folders` : undefined;
-}
 
 /** Paths of a list that a pattern means: itself, where there is such a file; otherwise those that match. */
 export function matchingPaths(paths: readonly string[], pattern: string): readonly string[] {

@@ -5,9 +5,9 @@
 
 import { isIP } from 'node:net';
 import { isAscii } from '../util/text.js';
-import { filePathProblem, filePatternProblem } from './file-patterns.js';
+import { entryProblem, filePathProblem } from './file-paths.js';
+import { filePatternProblem } from './file-patterns.js';
 import { basePathProblem, routePathProblem } from './route-pattern.js';
-import { entryProblem } from './source-files.js';
 import { problemOfVariableName, VARIABLE_NAME, VARIABLE_NAME_LENGTH } from './variable-names.js';
 
 type Format = (text: string) => string | undefined;

@@ -65,6 +65,7 @@ interface Open {
   isOptional: boolean;
 }
 
+/** What code says of other files. */
 export function fileReferences(code: string): RustFile {
   const tokens = [...tokensOf(code)];
   const partners = partnersOf(tokens);

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../errors.js';
 import { isText } from '../util/text.js';
 import type { Dependencies } from './crates.js';
-import { filePathProblem } from './file-patterns.js';
+import { entryProblem, filePathProblem, isRust } from './file-paths.js';
 
 /** The path of the code, unless the source says another. */
 export const DEFAULT_ENTRY = 'handler.rs';
@@ -52,15 +52,6 @@ export const ONE_FILE: SourceFiles = { entry: null, files: null };
 
 /** Files as JSON has them, by their paths. */
 export type FileContents = Readonly<Record<string, FileContent>>;
-
-/** What is wrong with the path of the code; undefined: nothing. */
-export function entryProblem(entry: string): string | undefined {
-  const problem = filePathProblem(entry);
-  if (problem !== undefined) return problem;
-  // It is an argument of rustc, which would take it for an option, or for a file with options.
-  if (/^[-@]/.test(entry)) return 'must not begin with "-" or "@"';
-  return isRust(entry) ? undefined : 'must end with ".rs"';
-}
 
 /** Files that are beside each other, as a file system sees them that ignores case. */
 export class FilesTogether {
@@ -115,9 +106,9 @@ function* foldersOf(path: string): Generator<string> {
 }
 
 /** Code and files together, or what is wrong with that. */
-function togetherWith(entry: string | undefined, files: Iterable<string>): FilesTogether | string {
+function togetherWith(entry: string, files: Iterable<string>): FilesTogether | string {
   const together = new FilesTogether();
-  if (entry !== undefined) together.add(entry);
+  together.add(entry);
   for (const path of files) {
     if (path === entry) return `"${path}" is the path of the code: give one of them another ("entry")`;
     const clash = together.clashOf(path);
@@ -152,11 +143,11 @@ export interface FileLimits {
 
 /**
  * What is wrong with the files of a source, from wherever they come; undefined: nothing.
- * @param entry the path of the code; undefined: it is not known yet
+ * @param entry the path of the code
  */
 export function filesProblem(
   files: ReadonlyMap<string, Uint8Array>,
-  entry: string | undefined,
+  entry: string,
   limits: FileLimits,
 ): string | undefined {
   if (files.size === 0) return undefined;
@@ -169,7 +160,7 @@ export function filesProblem(
     const problem = filePathProblem(path) ?? contentProblem(path, content);
     if (problem !== undefined) return `"${path}" ${problem}`;
   }
-  const problem = entry === undefined ? undefined : entryProblem(entry);
+  const problem = entryProblem(entry);
   if (problem !== undefined) return `"${entry}" ${problem}`;
   const together = togetherWith(entry, files.keys());
   if (typeof together === 'string') return together;
@@ -209,6 +200,27 @@ export function fileRefs(
   return Object.fromEntries(refs.sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
+/** The paths at which two sources have not the same file, in their order. */
+export function changedPaths(before: FileRefs | null, after: FileRefs | null): string[] {
+  const paths = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].sort();
+  return paths.filter((path) => fileAt(before, path)?.digest !== fileAt(after, path)?.digest);
+}
+
+/** The files at some paths, as far as there are any. */
+export function filesAt(files: FileRefs | null, paths: readonly string[]): FileRefs {
+  return Object.fromEntries(
+    paths.flatMap((path) => {
+      const file = fileAt(files, path);
+      return file ? [[path, file]] : [];
+    }),
+  );
+}
+
+/** A path may be the name of what every object has. */
+export function fileAt(files: FileRefs | null, path: string): FileRef | undefined {
+  return files && Object.hasOwn(files, path) ? files[path] : undefined;
+}
+
 /** Many sources have the same files. */
 const DIGESTS = new WeakMap<Uint8Array, string>();
 
@@ -221,9 +233,4 @@ function digestOf(content: Uint8Array): string {
 /** The one form of the path of the code. */
 export function normalEntry(entry: string | null | undefined): string | null {
   return entry === DEFAULT_ENTRY ? null : (entry ?? null);
-}
-
-/** Whether a file is Rust, as far as its name says. */
-export function isRust(path: string): boolean {
-  return path.endsWith('.rs');
 }

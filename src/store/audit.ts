@@ -1,6 +1,6 @@
 /** The table `audit`: who changed what, and what was refused. Rows are only added, and deleted when they are old. */
 import type { StoredActor } from '../model/actor.js';
-import type { FileRef, FileRefs } from '../model/source-files.js';
+import { changedPaths, type FileRefs, filesAt } from '../model/source-files.js';
 import type { Store } from './database.js';
 import { type ListOptions, type ListOrder, type Page, readPage } from './pages.js';
 
@@ -128,10 +128,12 @@ export function differences(
 ): Pick<AuditEntry, 'before' | 'after'> {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const changed = names.filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]));
-  const paths = changedPaths(before?.['files'], after?.['files']);
+  const filesOf = (row: Readonly<Record<string, unknown>> | undefined) =>
+    (row?.['files'] ?? null) as FileRefs | null;
+  const paths = changedPaths(filesOf(before), filesOf(after)).slice(0, MAX_PATHS);
   const kept = (name: string, value: unknown) => {
     if (HIDDEN.includes(name)) return '***';
-    return name === 'files' ? filesAt(paths, value) : value;
+    return name === 'files' ? filesAt(value as FileRefs, paths) : value;
   };
   const pick = (row: Readonly<Record<string, unknown>> | undefined) =>
     row &&
@@ -139,21 +141,5 @@ export function differences(
   return { before: pick(before) ?? null, after: pick(after) ?? null };
 }
 
-/** A source may have thousands of files; who looks for a change of so many compares versions. */
+/** Of files that differ; who looks for a change of more compares versions. */
 const MAX_PATHS = 100;
-
-/** The paths of files that differ, at most so many. */
-function changedPaths(before: unknown, after: unknown): readonly string[] {
-  const [old, next] = [before, after].map((files) => (files ?? {}) as FileRefs);
-  const paths = [...new Set([...Object.keys(old ?? {}), ...Object.keys(next ?? {})])];
-  const digest = (files: FileRefs | undefined, path: string) =>
-    files && Object.hasOwn(files, path) ? files[path]?.digest : undefined;
-  return paths.filter((path) => digest(old, path) !== digest(next, path)).slice(0, MAX_PATHS);
-}
-
-function filesAt(paths: readonly string[], files: unknown): FileRefs {
-  const refs = files as FileRefs;
-  return Object.fromEntries(
-    paths.flatMap((path) => (Object.hasOwn(refs, path) ? [[path, refs[path] as FileRef]] : [])),
-  );
-}

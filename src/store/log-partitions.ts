@@ -34,9 +34,6 @@ export async function ensureLogPartition(store: Store, hour: number): Promise<vo
   });
 }
 
-/** SQL: the name of the partition of this hour, by the clock of PostgreSQL. */
-const OF_THIS_HOUR = `to_char(clock_timestamp() AT TIME ZONE 'UTC', '"logs_"YYYYMMDDHH24')`;
-
 /** What the partition of an hour takes, bytes; 0 when there is none. @param hour this one, when it is left out */
 export async function sizeOfLogPartition({ knex }: Store, hour?: number): Promise<number> {
   const { rows } = await knex.raw<{ rows: { bytes: number | null }[] }>(
@@ -111,6 +108,9 @@ async function forgetWriters({ knex }: Store): Promise<void> {
 function partitionOf(hour: number): string {
   return `logs_${new Date(hour).toISOString().slice(0, 13).replaceAll(/\D/g, '')}`;
 }
+
+/** SQL: the same of this hour, by the clock of PostgreSQL. */
+const OF_THIS_HOUR = `to_char(clock_timestamp() AT TIME ZONE 'UTC', '"logs_"YYYYMMDDHH24')`;
 
 function hourIn(name: string): number {
   const [, year, month, day, hour] = /(\d{4})(\d\d)(\d\d)(\d\d)$/.exec(name) ?? [];

@@ -14,13 +14,14 @@ const endpoint = (more: object) =>
     name: 'a',
     ...more,
   }) as unknown as InstallationObject;
-const before = endpoint({ code: '// old', entry: null, files: { 'a.rs': FILE } });
-const after = endpoint({ code: '// new', entry: 'src/h.rs', files: { 'src/b.rs': FILE } });
+const dependencies = { regex: '1' };
+const before = endpoint({ code: '// old', entry: null, files: { 'a.rs': FILE }, dependencies });
+const after = endpoint({ code: '// new', entry: 'src/h.rs', files: { 'src/b.rs': FILE }, dependencies });
 const inverse = (now: InstallationObject) =>
   inverseOf({ action: 'update', id: '1', before, after, fields: [] }, now, now);
 
 describe('the inverse of a change of an apply', () => {
-  it('brings back code, entry and files together', () => {
+  it('brings back code, entry, files and crates together', () => {
     expect(inverse(after).change?.after).to.deep.equal(before);
     const described = endpoint({ ...after, name: 'b' });
     expect(inverse(described).change?.after).to.deep.equal({ ...before, name: 'b' });
@@ -32,6 +33,12 @@ describe('the inverse of a change of an apply', () => {
     expect(change).to.equal(undefined);
     expect(warnings).to.have.length(1);
     expect(warnings[0]).to.match(/: its source \(files\) was changed since, and stays as it is$/);
+  });
+
+  it('brings back no code without the crates that it was written for', () => {
+    const now = endpoint({ ...after, dependencies: { regex: '2' } });
+    expect(inverse(now).change).to.equal(undefined);
+    expect(inverse(now).warnings[0]).to.match(/: its source \(dependencies\) was changed since/);
   });
 
   it('has nothing to bring back where somebody has done it already', () => {

@@ -1,4 +1,7 @@
-/** What `edge dev` notices in a folder. The API is one that accepts everything: what it gets is what counts. */
+/**
+ * What `edge dev` notices in a folder. The API is one that accepts everything: what it gets is what counts, and a real
+ * one would compile for minutes what is saved here. With a gateway: `test/torture/cli/sources.test.ts`.
+ */
 import { once } from 'node:events';
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';

@@ -104,6 +104,13 @@ describe('the files of an endpoint in the web UI', function () {
     expect([code, entry, files]).to.deep.equal([CODE, 'handler.rs', { 'common.rs': COMMON }]);
     expect(await tree(page).getByText('not saved yet').count()).to.equal(0);
 
+    await page.getByRole('button', { name: 'Actions for handler.rs' }).click();
+    await page.getByRole('menuitem', { name: 'Rename …' }).click();
+    await page.getByLabel('Path').fill('-x.rs');
+    await page.keyboard.press('Enter');
+    await page.getByText('Must not begin with "-" or "@"').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+
     // Undoing is of each file by itself.
     await tabs(page).getByRole('link', { name: 'handler.rs' }).click();
     await entryEditor(page).click();

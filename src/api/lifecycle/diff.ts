@@ -1,6 +1,6 @@
 /** The differences of two versions, as a patch. */
 import { AppError } from '../../errors.js';
-import { DEFAULT_ENTRY, type FileRef, type FileRefs } from '../../model/source-files.js';
+import { changedPaths, DEFAULT_ENTRY, filesAt } from '../../model/source-files.js';
 import type { Store } from '../../store/database.js';
 import { readSourceFiles } from '../../store/source-files.js';
 import type { EndpointVersion } from '../../store/versions.js';
@@ -48,9 +48,10 @@ export async function diffOf(
   const [before, after] = [from.entry ?? DEFAULT_ENTRY, to.entry ?? DEFAULT_ENTRY];
   let diff = before === after ? '' : `The code is ${before} in ${names[0]}, and ${after} in ${names[1]}.\n`;
   diff += await patch(after, from.code, to.code);
-  const [removed, added] = [without(from.files, to.files), without(to.files, from.files)];
-  const [olds, news] = [await readSourceFiles(store, removed), await readSourceFiles(store, added)];
-  for (const path of [...new Set([...olds.keys(), ...news.keys()])].sort()) {
+  const paths = changedPaths(from.files, to.files);
+  const olds = await readSourceFiles(store, filesAt(from.files, paths));
+  const news = await readSourceFiles(store, filesAt(to.files, paths));
+  for (const path of paths) {
     const [old, next] = [olds.get(path), news.get(path)];
     if (!old || !next) diff += `The file ${path} is only in ${names[old ? 0 : 1]}.\n`;
     if ([old, next].every((content) => !content || isText(content)))
@@ -58,13 +59,6 @@ export async function diffOf(
     else if (old && next) diff += `The file ${path} is binary, and differs.\n`;
   }
   return diff + (await patch('dependencies.json', json(from), json(to)));
-}
-
-/** Files that the other version does not have so. */
-function without(files: FileRefs | null, others: FileRefs | null): FileRefs {
-  const isSame = ([path, { digest }]: [string, FileRef]) =>
-    others !== null && Object.hasOwn(others, path) && others[path]?.digest === digest;
-  return Object.fromEntries(Object.entries(files ?? {}).filter((file) => !isSame(file)));
 }
 
 function json({ dependencies }: EndpointVersion): string {

@@ -1,6 +1,8 @@
 /** Warns of pools that a handler names, and that have no service. */
+
+import { isRust } from '../../model/file-paths.js';
 import { namedPools } from '../../model/named-pools.js';
-import { type HandlerSource, isRust } from '../../model/source-files.js';
+import type { HandlerSource } from '../../model/source-files.js';
 import { listBindings } from '../../store/bindings.js';
 import type { Store } from '../../store/database.js';
 import { readSourceFiles } from '../../store/source-files.js';

@@ -1,5 +1,5 @@
 /** Classifies the files of a bundle: document, manifest, Rust, and files that only look like one of these. */
-import { isRust } from '../../model/source-files.js';
+import { isRust } from '../../model/file-paths.js';
 import { type ImportWarning, Warnings } from '../warnings.js';
 import type { ArchiveFile } from './archive.js';
 

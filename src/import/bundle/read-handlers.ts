@@ -1,6 +1,8 @@
 /** Reads the handlers of a bundle, with the files beside them that they name: modules, templates and their like. */
+
+import { isRust } from '../../model/file-paths.js';
 import type { ImportedHandler } from '../../model/imported-parts.js';
-import { fileRefs, filesProblem, isRust, normalEntry } from '../../model/source-files.js';
+import { fileRefs, filesProblem, normalEntry } from '../../model/source-files.js';
 import { findFiles } from '../../model/source-finder.js';
 import type { ImportLimits } from '../limits.js';
 import { readOnce, readText } from './archive.js';

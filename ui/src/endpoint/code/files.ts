@@ -1,4 +1,5 @@
 /** The files of a source: read, written, and moved. The code is one of them. */
+import { entryProblem, filePathProblem, isRust } from '../../generated/file-paths.js';
 import { type FileContent, fileOf, type Source } from './source.js';
 
 /** The paths of all files. */
@@ -46,35 +47,13 @@ function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n');
 }
 
-const ENCODER = new TextEncoder();
-const MAX_PATH_BYTES = 1_024;
-const MAX_NAME_BYTES = 255;
-const MAX_FOLDERS = 31;
-const RESERVED = /[<>:"|?*]/;
-const UNPRINTABLE = /[\p{Control}\p{Surrogate}]/u;
-const bytesIn = (text: string) => ENCODER.encode(text).length;
-
 /**
  * What is wrong with the path of a file, as the API would say it; undefined: nothing.
  * @param others paths of the other files
  * @param isEntry whether it is the path of the code
  */
 export function pathProblem(path: string, others: readonly string[], isEntry = false): string | undefined {
-  if (path === '') return 'must not be empty';
-  if (bytesIn(path) > MAX_PATH_BYTES) return `must have at most ${MAX_PATH_BYTES} bytes`;
-  if (UNPRINTABLE.test(path)) return 'must not have control characters, nor lone surrogates';
-  if (path.includes('\\')) return 'must have "/" between folders, not "\\"';
-  if (path.startsWith('/')) return 'must be relative to the folder of the handler';
-  if (RESERVED.test(path)) return 'must not have any of < > : " | ? *, which not every file system takes';
-  if (path !== path.normalize('NFC')) return 'must be in Unicode NFC: each letter composed with its accents';
-  const names = path.split('/');
-  if (names.includes('..')) return 'must not leave the folder: it has ".."';
-  if (names.some((name) => name === '' || name === '.')) return 'must not have an empty name, nor "."';
-  if (names.some((name) => bytesIn(name) > MAX_NAME_BYTES))
-    return `must not have a name of more than ${MAX_NAME_BYTES} bytes`;
-  if (names.length - 1 > MAX_FOLDERS) return `must be in at most ${MAX_FOLDERS} folders`;
-  if (isEntry && !path.endsWith('.rs')) return 'must end with ".rs"';
-  return clashProblem(path, others);
+  return (isEntry ? entryProblem(path) : filePathProblem(path)) ?? clashProblem(path, others);
 }
 
 /** As a file system sees it that ignores case. */
@@ -97,7 +76,7 @@ function foldedCase(path: string): string {
 /** What is wrong with the content of a file, as the API would say it; undefined: nothing. */
 export function contentProblem(path: string, content: FileContent): string | undefined {
   const isText = typeof content === 'string';
-  return path.endsWith('.rs') && !isText ? 'must be UTF-8, as all Rust is: save it so' : undefined;
+  return isRust(path) && !isText ? 'must be UTF-8, as all Rust is: save it so' : undefined;
 }
 
 /** A folder, with what is in it in the order of names. */
