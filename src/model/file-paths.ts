@@ -3,7 +3,7 @@
  * imports nothing, and needs nothing that a browser does not have.
  */
 
-const MAX_PATH_BYTES = 1_024;
+export const MAX_PATH_BYTES = 1_024;
 const MAX_NAME_BYTES = 255;
 /** Each folder is one more on the disk of a worker. */
 const MAX_FOLDERS = 31;

@@ -20,6 +20,11 @@ const BEFORE_NAME = new RegExp(
 /** More than what can stand before a name. */
 const LOOK_BEHIND = 120;
 
+/** The names in all files of a source, sorted. */
+export function poolsNamedIn(codes: readonly string[]): string[] {
+  return [...new Set(codes.flatMap(namedPools))].sort();
+}
+
 /** The names, sorted. */
 export function namedPools(code: string): string[] {
   const names = new Set<string>();

@@ -9,6 +9,10 @@ export interface InlineModule {
   readonly name: string;
   /** The value of its attribute `path`. */
   readonly path: string | undefined;
+  /** The one that it is written in; undefined: the file. */
+  readonly around: InlineModule | undefined;
+  /** How many it is written in. */
+  readonly depth: number;
 }
 
 /** A file that is named. */
@@ -25,8 +29,8 @@ export type FileReference = {
       readonly name: string;
       /** The value of its attribute `path`; undefined: it is at its usual place. */
       readonly path: string | undefined;
-      /** The modules around it in this file, the outermost first. */
-      readonly within: readonly InlineModule[];
+      /** The module that it is written in; undefined: the file. References of one module share it. */
+      readonly around: InlineModule | undefined;
     }
   | { readonly kind: 'rust' | 'data'; readonly path: string }
 );
@@ -55,9 +59,6 @@ const INCLUDES: Readonly<Record<string, 'rust' | 'data'>> = {
   include_bytes: 'data',
 };
 
-/** rustc takes modules within each other to about this depth; what is deeper is not looked for. */
-const MAX_DEPTH = 128;
-
 /** A pair of brackets that is open, or the file. */
 interface Open {
   readonly isModule: boolean;
@@ -72,7 +73,7 @@ export function fileReferences(code: string): RustFile {
   const references: FileReference[] = [];
   const open: Open[] = [{ isModule: true, isOptional: false }];
   /** The modules that are open, the outermost first, without the file. */
-  const modules: { readonly name: string; path: string | undefined }[] = [];
+  const modules: (InlineModule & { path: string | undefined })[] = [];
   let filePath: string | undefined;
   /** Whether an attribute `cfg` stands before what is read now. */
   let isConditional = false;
@@ -100,12 +101,17 @@ export function fileReferences(code: string): RustFile {
       const name = (tokens[at + 1] as Token).text.replace(/^r#/, '').normalize('NFC');
       if (isMark(tokens[at + 2], '{')) {
         open.push({ isModule: true, isOptional: around().isOptional || isOptional });
-        modules.push({ name, path });
+        modules.push({ name, path, around: modules.at(-1), depth: modules.length });
         isConditional = false;
         at += 2;
       } else if (isMark(tokens[at + 2], ';')) {
-        const within = modules.slice(0, MAX_DEPTH);
-        const module = { kind: 'module', name, within, line, written: `mod ${name}` } as const;
+        const module = {
+          kind: 'module',
+          name,
+          around: modules.at(-1),
+          line,
+          written: `mod ${name}`,
+        } as const;
         for (const other of conditionalPaths) references.push({ ...module, path: other, isOptional: true });
         references.push({ ...module, path, isOptional: around().isOptional || isOptional });
       }

@@ -44,6 +44,9 @@ export const SOURCE_MEMBERS = [
   'dependencies',
 ] as const satisfies readonly (keyof HandlerSource)[];
 
+/** Sources with more characters than this are looked through in threads, milliseconds for each of so many. */
+export const LONG_SOURCE = 32 * 1024;
+
 /** A source without its code: where that is, and what is beside it. */
 export type SourceFiles = Pick<HandlerSource, 'entry' | 'files'>;
 
@@ -105,8 +108,8 @@ function* foldersOf(path: string): Generator<string> {
   for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) yield path.slice(0, at);
 }
 
-/** Code and files together, or what is wrong with that. */
-function togetherWith(entry: string, files: Iterable<string>): FilesTogether | string {
+/** What is wrong with code and files together; undefined: nothing. */
+function problemTogether(entry: string, files: readonly string[], most = Infinity): string | undefined {
   const together = new FilesTogether();
   together.add(entry);
   for (const path of files) {
@@ -115,20 +118,25 @@ function togetherWith(entry: string, files: Iterable<string>): FilesTogether | s
     if (clash !== undefined) return clash;
     together.add(path);
   }
-  return together;
+  return files.length === 0 || files.length + together.folders <= most
+    ? undefined
+    : `has ${files.length} files in ${together.folders} folders; at most ${most} of both are allowed (SOURCE_FILES_LIMIT)`;
 }
 
-/** What is wrong with the paths of a source, after the name of the member; undefined: nothing. */
-export function sourceProblem({ entry, files }: SourceFiles): string | undefined {
+/**
+ * What is wrong with the paths of a source, after the name of the member; undefined: nothing.
+ * @param most files and folders; not counted where it is left out
+ */
+export function sourceProblem({ entry, files }: SourceFiles, most?: number): string | undefined {
   const wrongEntry = entry === null ? undefined : entryProblem(entry);
   if (wrongEntry !== undefined) return `entry: ${wrongEntry}`;
-  const together = togetherWith(entry ?? DEFAULT_ENTRY, Object.keys(files ?? {}));
-  return typeof together === 'string' ? `files: ${together}` : undefined;
+  const problem = problemTogether(entry ?? DEFAULT_ENTRY, Object.keys(files ?? {}), most);
+  return problem === undefined ? undefined : `files: ${problem}`;
 }
 
 /** The same source. @throws AppError invalid_input when its paths are wrong */
-export function requireSource<S extends SourceFiles>(source: S): S {
-  const problem = sourceProblem(source);
+export function requireSource<S extends SourceFiles>(source: S, most?: number): S {
+  const problem = sourceProblem(source, most);
   if (problem === undefined) return source;
   throw new AppError('invalid_input', `body.${problem}`);
 }
@@ -162,11 +170,7 @@ export function filesProblem(
   }
   const problem = entryProblem(entry);
   if (problem !== undefined) return `"${entry}" ${problem}`;
-  const together = togetherWith(entry, files.keys());
-  if (typeof together === 'string') return together;
-  return files.size + together.folders <= limits.files
-    ? undefined
-    : `has ${files.size} files in ${together.folders} folders; at most ${limits.files} of both are allowed (SOURCE_FILES_LIMIT)`;
+  return problemTogether(entry, [...files.keys()], limits.files);
 }
 
 function contentProblem(path: string, bytes: Uint8Array): string | undefined {

@@ -1,11 +1,12 @@
 /**
  * Finds the files of a handler as rustc finds them, beginning with its code: what it names as modules or includes, what
  * these name, and so on. Where modules are: https://doc.rust-lang.org/reference/items/modules.html. The command line has
- * a copy of this file, which therefore imports nothing of ours but the other copy.
+ * a copy of this file, which therefore imports nothing of ours but other copies.
  */
 import { isUtf8 } from 'node:buffer';
 import { posix } from 'node:path';
-import { type FileReference, fileReferences, type RustFile } from './rust-references.js';
+import { MAX_PATH_BYTES } from './file-paths.js';
+import { type FileReference, fileReferences, type InlineModule, type RustFile } from './rust-references.js';
 
 /** Reads a file of a folder by its path; undefined: there is none; or why it must not be read. */
 export type ReadSourceFile = (path: string) => Promise<Buffer | { readonly problem: string } | undefined>;
@@ -67,9 +68,10 @@ class Search implements FoundFiles {
     if (this.#seen.has(visit)) return;
     this.#seen.add(visit);
     const file = this.look(path, code);
+    const its = modulesOf(file, modules);
     for (const reference of file.references) {
       if (this.problems.length >= MAX_PROBLEMS) return;
-      await this.#follow(path, reference, modulesOf(file, modules), chain);
+      await this.#follow(path, reference, its, chain);
     }
   }
 
@@ -84,6 +86,7 @@ class Search implements FoundFiles {
         this.problems.push(`${from}:${reference.line}: \`${reference.written}\`: ${text}`);
     };
     const candidates = placesOf(from, reference, modules);
+    if (candidates.length === 0) return problem('the folders of the modules around it have too long a path');
     const inside = candidates.filter(({ path }) => isInside(path));
     if (inside.length === 0) return problem(`${candidates[0]?.path} is outside of the folder of the project`);
     // Files of a source have such paths; rustc would look for this one.
@@ -126,30 +129,58 @@ export function modulesOf({ path }: RustFile, modules: ModuleFolder): ModuleFold
   return beside(joined(modules.pathFrom, path)).modules;
 }
 
-/** Where a file that another one names may be. @param modules where those of the other one are */
+/**
+ * Where a file that another one names may be; nowhere when no file has such a path.
+ * @param modules where those of the other one are
+ */
 export function placesOf(from: string, reference: FileReference, modules: ModuleFolder): Candidate[] {
   if (reference.kind !== 'module') return [beside(joined(posix.dirname(from), reference.path))];
-  const { name, path, within } = reference;
-  let { folder, own } = modules;
-  for (const inline of within) {
-    if (inline.path !== undefined) {
-      folder = joined(folder, inline.path);
-      own = undefined;
-      continue;
-    }
-    folder = posix.join(folder, own ?? '', inline.name);
-    own = undefined;
-  }
+  const { name, path, around } = reference;
+  const pathFrom = around ? folderWithin(around, modules) : modules.folder;
+  if (pathFrom === undefined) return [];
   // A file that `path` names has its modules beside it, as a mod.rs has.
-  if (path !== undefined) return [beside(joined(folder, path))];
-  const base = posix.join(folder, own ?? '', name);
-  const file = { path: `${base}.rs`, modules: { folder: posix.dirname(base), own: name, pathFrom: folder } };
-  return [file, beside(posix.join(base, 'mod.rs'), folder)];
+  if (path !== undefined) return [beside(joined(pathFrom, path))];
+  const folder = around || modules.own === undefined ? pathFrom : below(pathFrom, modules.own);
+  const base = below(folder, name);
+  if (base.length > MAX_PATH_BYTES) return [];
+  return [
+    { path: `${base}.rs`, modules: { folder, own: name, pathFrom } },
+    { path: `${base}/mod.rs`, modules: { folder: base, own: undefined, pathFrom } },
+  ];
+}
+
+/** rustc takes modules within each other to about this depth; what is deeper is not looked for. */
+const MAX_DEPTH = 128;
+
+/** Folders of modules that are written as blocks: code may name thousands of files in one. */
+const KNOWN = new WeakMap<InlineModule, { readonly of: ModuleFolder; readonly folder: string | undefined }>();
+
+/** The folder of what such a module names; undefined where that is deeper or longer than any path. */
+function folderWithin(inline: InlineModule, modules: ModuleFolder): string | undefined {
+  if (inline.depth >= MAX_DEPTH) return undefined;
+  const known = KNOWN.get(inline);
+  if (known?.of === modules) return known.folder;
+  const { around, name, path } = inline;
+  const outer = around ? folderWithin(around, modules) : modules.folder;
+  const isLong = outer === undefined || outer.length + (path ?? name).length > MAX_PATH_BYTES;
+  const folder = isLong ? undefined : folderBelow(outer, inline, around ? undefined : modules.own);
+  KNOWN.set(inline, { of: modules, folder });
+  return folder;
+}
+
+function folderBelow(outer: string, { name, path }: InlineModule, own: string | undefined): string {
+  if (path !== undefined) return joined(outer, path).replace(/\/$/, '');
+  return below(own === undefined ? outer : below(outer, own), name);
 }
 
 /** A file with its modules beside it, as that of a handler has them. */
-export function beside(path: string, pathFrom?: string): Candidate {
-  return { path, modules: { folder: posix.dirname(path), own: undefined, pathFrom } };
+export function beside(path: string): Candidate {
+  return { path, modules: { folder: posix.dirname(path), own: undefined, pathFrom: undefined } };
+}
+
+/** A name is no path, so that there is nothing to resolve, which takes long. */
+function below(folder: string, name: string): string {
+  return folder === '.' ? name : `${folder}/${name}`;
 }
 
 function joined(folder: string, path: string): string {

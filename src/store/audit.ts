@@ -1,6 +1,6 @@
 /** The table `audit`: who changed what, and what was refused. Rows are only added, and deleted when they are old. */
 import type { StoredActor } from '../model/actor.js';
-import { changedPaths, type FileRefs, filesAt } from '../model/source-files.js';
+import { changedPaths, type FileRefs, fileAt, filesAt } from '../model/source-files.js';
 import type { Store } from './database.js';
 import { type ListOptions, type ListOrder, type Page, readPage } from './pages.js';
 
@@ -130,16 +130,25 @@ export function differences(
   const changed = names.filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]));
   const filesOf = (row: Readonly<Record<string, unknown>> | undefined) =>
     (row?.['files'] ?? null) as FileRefs | null;
-  const paths = changedPaths(filesOf(before), filesOf(after)).slice(0, MAX_PATHS);
+  const [old, next] = [filesOf(before), filesOf(after)];
+  const changedFiles = changedPaths(old, next);
+  // What was there before comes first: new files beside it do not hide it.
+  const paths = [
+    ...changedFiles.filter((path) => fileAt(old, path)),
+    ...changedFiles.filter((path) => !fileAt(old, path)),
+  ].slice(0, MAX_PATHS);
+  const more = changedFiles.length - paths.length;
   const kept = (name: string, value: unknown) => {
     if (HIDDEN.includes(name)) return '***';
     return name === 'files' ? filesAt(value as FileRefs, paths) : value;
   };
   const pick = (row: Readonly<Record<string, unknown>> | undefined) =>
-    row &&
-    Object.fromEntries(changed.map((name) => [name, row[name] == null ? null : kept(name, row[name])]));
+    row && {
+      ...Object.fromEntries(changed.map((name) => [name, row[name] == null ? null : kept(name, row[name])])),
+      ...(more > 0 && { more_files: more }),
+    };
   return { before: pick(before) ?? null, after: pick(after) ?? null };
 }
 
-/** Of files that differ; who looks for a change of more compares versions. */
+/** Of files that differ. */
 const MAX_PATHS = 100;

@@ -19,15 +19,19 @@ const MOST_WAITING_OF_OWNER = 64;
 /** An idle thread ends; the next one takes some 30 ms. */
 const IDLE_MS = 60_000;
 const MAX_HEAP_MB = 512;
+/** Nothing takes that long of what is accepted; a thread that does is ended, and the next one gets its turn. */
+const MOST_MS = 60_000;
 
 export class Threads {
   readonly #turns = new Turns({ places: THREADS, beyond: BEYOND });
   #pool: Promise<Piscina> | undefined;
 
+  constructor(private readonly mostMs = MOST_MS) {}
+
   /**
    * Runs a function of `work.ts`.
    * @param owner whose turn it takes
-   * @throws AppError busy when too much waits already
+   * @throws AppError busy when too much waits already, or this takes too long
    */
   async run<Name extends keyof Work>(
     owner: string,
@@ -37,7 +41,22 @@ export class Threads {
     const ofOwner = this.#turns.waiting(owner);
     if (ofOwner >= MOST_WAITING_OF_OWNER || (ofOwner > 0 && this.#turns.waiting() >= MOST_WAITING))
       throw new AppError('busy', 'The API has too much to compute already; try again in a moment');
-    return this.#turns.run(owner, async () => (await this.#opened()).run(input, { name }));
+    return this.#turns.run(owner, () => this.#runOne(name, input));
+  }
+
+  async #runOne<Name extends keyof Work>(
+    name: Name,
+    input: Parameters<Work[Name]>[0],
+  ): Promise<Awaited<ReturnType<Work[Name]>>> {
+    const pool = await this.#opened();
+    const signal = AbortSignal.timeout(this.mostMs);
+    try {
+      return await pool.run(input, { name, signal });
+    } catch (thrown) {
+      if (!signal.aborted) throw thrown;
+      const seconds = this.mostMs / 1000;
+      throw new AppError('busy', `It takes longer than ${seconds} s to compute this; it was given up`);
+    }
   }
 
   /** Ends all threads. */

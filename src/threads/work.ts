@@ -2,6 +2,7 @@
 import { createTwoFilesPatch, structuredPatch } from 'diff';
 
 export { namedFiles } from '../model/named-files.js';
+export { poolsNamedIn } from '../model/named-pools.js';
 export { problemOfPolicies } from '../model/policies/checks.js';
 export { compiledText } from '../model/policies/validate-text.js';
 export { yamlList } from '../util/yaml-text.js';

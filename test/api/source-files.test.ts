@@ -4,6 +4,7 @@ import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
 import type { EndpointView, ListedEndpoint, SourceFile } from '../../src/api/endpoints/endpoints.schema.js';
 import type { FileContents } from '../../src/model/source-files.js';
+import { differences } from '../../src/store/audit.js';
 import { dropUnusedSourceFiles } from '../../src/store/source-files.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { planOf } from '../support/applies.js';
@@ -189,10 +190,25 @@ describe('the files of a source', () => {
     expect(Object.keys(entry?.after.files ?? {})).to.have.members(['b.txt', 'd.txt']);
   });
 
+  it('says in the audit how many files more differ, and first what was there before', () => {
+    const file = (digest: string) => ({ digest, size: 1 });
+    const added = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`a${at}.txt`, file('a')]));
+    const { before, after } = differences(
+      { files: { 'z.rs': file('old') } },
+      { files: { ...added, 'z.rs': file('new') } },
+    );
+    expect(before).to.deep.equal({ files: { 'z.rs': file('old') }, more_files: 2 });
+    expect(after?.['files']).to.have.property('z.rs').that.deep.equals(file('new'));
+    expect(Object.keys(after?.['files'] ?? {})).to.have.length(100);
+    expect(after).to.include({ more_files: 2 });
+  });
+
   it('refuses files among which the code of an endpoint cannot be', async () => {
     const { id } = await create({ files: { 'a.rs': '' }, entry: 'src/main.rs' });
     expectData(await api.put(`/api/endpoints/${id}`, { files: { 'handler.rs': '', 'a.rs': '' } }));
     expectFailure(await api.put(`/api/endpoints/${id}`, { entry: 'A.rs' }), 'invalid_input', /same file/);
+    const deep = { entry: 'a/b/c/d/e/f/g/h/i/x.rs' };
+    expectFailure(await api.put(`/api/endpoints/${id}`, deep), 'invalid_input', /has 2 files in 9 folders/);
   });
 
   it('exports sources with files as a folder that changes nothing when it is applied', async () => {

@@ -175,6 +175,17 @@ describe('the files of a handler', () => {
     expect(problems[0]).to.match(/^main\.rs:1: .*: a path must be in Unicode NFC/);
   });
 
+  it('looks for nothing in modules whose folders have a longer path than any file', async () => {
+    const deep = `${'mod aaaaaaaaa{'.repeat(200)}mod b;${'}'.repeat(200)}\nmod c;`;
+    const { files, problems } = await found('main.rs', { 'main.rs': deep, 'c.rs': '' });
+    expect(files).to.deep.equal(['c.rs']);
+    expect(problems).to.deep.equal([
+      'main.rs:1: `mod b`: the folders of the modules around it have too long a path',
+    ]);
+    const conditional = `#[cfg(a)]${deep}`;
+    expect(await paths('main.rs', { 'main.rs': conditional, 'c.rs': '' })).to.deep.equal(['c.rs']);
+  });
+
   it('finds modules of a file that names a path of its own, as rustc does', async () => {
     const inner = '#![path="zz/x.rs"] mod b;';
     const cases: readonly (readonly [files: Readonly<Record<string, string>>, path: string])[] = [

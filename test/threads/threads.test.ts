@@ -32,6 +32,21 @@ describe('threads for long work', () => {
     await Promise.all(others);
   });
 
+  it('gives up what takes too long, and does what comes next', async () => {
+    const impatient = new Threads(100);
+    try {
+      const endless = impatient.run('greedy', 'patch', { ...LONG, timeoutMs: 600_000 });
+      const outcome = await endless.catch((thrown: unknown) => thrown);
+      expect(outcome).to.be.instanceOf(AppError).and.include({ code: 'busy' });
+      expect((outcome as AppError).message).to.match(
+        /takes longer than 0\.1 s to compute this; it was given up/,
+      );
+    } finally {
+      await impatient.close();
+    }
+    expect(await threads.run('greedy', 'patch', SHORT)).to.include('+b');
+  });
+
   it('refuses an owner who has too many comparisons waiting, and nobody else', async () => {
     const all = Array.from({ length: 90 }, () =>
       threads.run('greedy', 'patch', SHORT).then(

@@ -3,7 +3,7 @@
  * Sources that can be beside each other share one, and the files that they have in common.
  */
 import { type NamedFiles, namedFiles, type SourceWithContents } from '../../model/named-files.js';
-import { type FileRefs, FilesTogether } from '../../model/source-files.js';
+import { type FileRefs, FilesTogether, LONG_SOURCE } from '../../model/source-files.js';
 import { readSourceFiles } from '../../store/source-files.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
@@ -15,9 +15,6 @@ export interface SourceReader {
   named(source: SourceWithContents): Promise<NamedFiles>;
 }
 
-/** Sources with more characters than this are looked through in a thread. */
-const LONG = 32 * 1024;
-
 export function sourceReader(
   { store, threads }: Pick<ApiDependencies, 'store' | 'threads'>,
   owner: string,
@@ -27,7 +24,7 @@ export function sourceReader(
     contentsOf: (files) => readSourceFiles(store, files, known),
     named: (source) => {
       const sizes = [...source.contents.values()].map(({ length }) => length);
-      const isLong = sizes.reduce((sum, size) => sum + size, source.code.length) > LONG;
+      const isLong = sizes.reduce((sum, size) => sum + size, source.code.length) > LONG_SOURCE;
       return isLong ? threads.run(owner, 'namedFiles', source) : namedFiles(source);
     },
   };

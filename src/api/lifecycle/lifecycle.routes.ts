@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { awaitBuild, startCompile } from '../../lifecycle/compile.js';
 import { startEndpoint, stopEndpoint } from '../../lifecycle/run.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { Preparation } from '../../model/preparation.js';
 import { findEndpoint, needsCompile } from '../../store/endpoints.js';
 import { livePreparations } from '../../store/nodes.js';
@@ -82,7 +83,8 @@ export const lifecycleRoutes = [
         cached,
         warnings: diagnostics.length,
       };
-      return new Reply(200, compiled, {}, await unboundPools(deps.store, params.id, build));
+      const warnings = await unboundPools(deps, params.id, build, ownerOfActor(origin.actor));
+      return new Reply(200, compiled, {}, warnings);
     },
   }),
 
@@ -98,7 +100,8 @@ export const lifecycleRoutes = [
     handle: async ({ params, origin }, deps) => {
       const { pid } = await startEndpoint(deps, params.id, origin);
       const endpoint = await findEndpoint(deps.store, params.id);
-      const warnings = await unboundPoolsOf(deps.store, params.id, endpoint?.latest_version);
+      const owner = ownerOfActor(origin.actor);
+      const warnings = await unboundPoolsOf(deps, params.id, endpoint?.latest_version, owner);
       if (endpoint && needsCompile(endpoint)) warnings.unshift(olderThanCode(endpoint.latest_version));
       return new Reply(200, { status: 'running', pid }, {}, warnings);
     },

@@ -74,7 +74,7 @@ export const versionRoutes = [
         requireFound(await findEndpoint(deps.store, id), 'endpoint', id),
       );
       const deployed = await deploySource(deps, id, request, origin);
-      const warnings = await unboundPoolsOf(deps.store, id, deployed.version);
+      const warnings = await unboundPoolsOf(deps, id, deployed.version, ownerOfActor(origin.actor));
       return new Reply(200, deployed, {}, warnings);
     },
   }),

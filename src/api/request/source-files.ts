@@ -40,7 +40,7 @@ export async function admitFiles<R extends GivenFiles>(
   const before = await stored();
   const admitted = { ...others, ...(entry !== undefined && { entry: normalEntry(entry) }) };
   if (files === undefined) {
-    requireSource({ ...before, ...admitted });
+    requireSource({ ...before, ...admitted }, config.SOURCE_FILES_LIMIT);
     return admitted;
   }
   const beside = new Map(Object.entries(files ?? {}).map(([path, content]) => [path, bytesOf(content)]));

@@ -76,8 +76,9 @@ async function namedFiles(
     const file = byPath.get(path);
     if (!file || file.size > limit) continue;
     const content = await references.read(file);
+    const its = modulesOf(content, modules);
     for (const reference of content.references)
-      for (const place of placesOf(path, reference, modulesOf(content, modules))) {
+      for (const place of placesOf(path, reference, its)) {
         if (place.path === path || !byPath.has(place.path)) continue;
         named.add(place.path);
         const visit = JSON.stringify(place);
