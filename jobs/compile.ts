@@ -3,11 +3,15 @@
 import type { Logger } from 'pino';
 import type { Histogram } from 'prom-client';
 import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
-import type { Builder, BuiltHandler } from '../src/build/builder.js';
+import type { Buildable, Builder, BuiltHandler } from '../src/build/builder.js';
+import type { WaitingBuild } from '../src/build/building-sets.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
 import type { Config } from '../src/config.js';
 import { AppError, type ErrorCode } from '../src/errors.js';
+import { hasCrates } from '../src/model/crates.js';
 import { turnOf } from '../src/model/owner.js';
+import type { FileRef } from '../src/model/source-files.js';
+import { buildKey } from '../src/model/source-key.js';
 import { buildJobId, type CompileJob, compileJob } from '../src/queues/jobs.js';
 import { FailedJob } from '../src/queues/queues.js';
 import type { Changes } from '../src/reconcile/changes.js';
@@ -21,7 +25,7 @@ import {
 } from '../src/store/build-attempts.js';
 import { type BuildAttempt, type BuildResult, findBuild } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
-import { readSourceFiles } from '../src/store/source-files.js';
+import { keepLock, readLock, readSourceFiles } from '../src/store/source-files.js';
 import { isDiskFull } from '../src/util/disk-full.js';
 import type { ThisWorker } from './active-jobs.js';
 import type { SharedQueue } from './consume-in-turns.js';
@@ -103,7 +107,8 @@ async function carryOut(
   const cancelled = new AbortController();
   const unwatch = onEnded(build, context, () => cancelled.abort());
   const stop = AbortSignal.any([cancelled.signal, ...(signal ? [signal] : [])]);
-  const result = await resultOf(build, context, stop).finally(unwatch);
+  const waiting = { id: build.id, endpoint: job.endpoint ?? null };
+  const result = await resultOf(build, waiting, context, stop).finally(unwatch);
   if (cancelled.signal.aborted) {
     log.info('build cancelled');
     return CANCELLED;
@@ -143,6 +148,7 @@ function onEnded(
 
 async function resultOf(
   build: ClaimedBuild,
+  waiting: WaitingBuild,
   context: CompileContext,
   signal?: AbortSignal,
 ): Promise<BuildResult> {
@@ -154,6 +160,7 @@ async function resultOf(
     return {
       state: 'succeeded',
       artifact: known.digest,
+      resolvedLock: known.resolved_lock ?? null,
       diagnostics: known.diagnostics,
       cached: true,
       timings: {},
@@ -163,7 +170,8 @@ async function resultOf(
   try {
     const contents = await readSourceFiles(store, build.files);
     const turn = turnOf(build.principal, build.owner ?? build.id);
-    built = await builder.build({ ...build, contents, turn }, signal);
+    const crates = { lock: await lockOf(build, store), isFresh: hasCrates(build) && build.resolves_anew };
+    built = await builder.build({ ...build, build: waiting, contents, turn, ...crates }, signal);
   } catch (error) {
     // Disk full, artifact store unavailable and so on: the caller learns that the handler is not at fault, the log has
     // the reason.
@@ -175,15 +183,33 @@ async function resultOf(
   }
   const { diagnostics, timings } = built;
   if (!built.ok) {
-    const errorCode = built.timedOut ? 'compile_timeout' : 'compile_failed';
+    const errorCode = built.limit ?? 'compile_failed';
     return { state: 'failed', errorCode, error: renderDiagnostics(diagnostics), diagnostics, timings };
   }
   const { digest, size } = built;
   // PostgreSQL being unavailable is not an outcome of the build: it is retried.
-  await saveArtifact(store, { source_key: build.source_key, toolchain, digest, size, diagnostics });
+  const resolvedLock = built.lock === null ? null : await keepLock(store, built.lock);
+  const artifact = { toolchain, digest, size, diagnostics, resolved_lock: resolvedLock };
+  for (const source_key of keysOf(build, resolvedLock))
+    await saveArtifact(store, { ...artifact, source_key });
   // Another source may have produced the same artifact long ago, and it may be deleted concurrently.
   if (!(await artifacts.has(digest))) throw new Error(`artifact ${digest} was deleted as it was stored`);
-  return { state: 'succeeded', artifact: digest, diagnostics, cached: false, timings };
+  return { state: 'succeeded', artifact: digest, resolvedLock, diagnostics, cached: false, timings };
+}
+
+/** The lock that the crates of a build are resolved from. */
+async function lockOf(build: ClaimedBuild, store: Store): Promise<Buildable['lock']> {
+  const { lock, base_lock } = build;
+  const from = lock ?? base_lock;
+  return from && hasCrates(build) ? { text: await readLock(store, from), isStrict: lock !== null } : null;
+}
+
+/** The keys of builds that come to the same: this one, and the next one, which begins with the lock of this one. */
+function keysOf(build: ClaimedBuild, resolved: FileRef | null): string[] {
+  const { source_key, draft_key, lock } = build;
+  if (resolved === null || lock !== null || !hasCrates(build)) return [source_key];
+  const next = buildKey(draft_key ?? source_key, { lock: resolved, update: null });
+  return [...new Set([source_key, next])];
 }
 
 /**

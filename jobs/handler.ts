@@ -3,7 +3,7 @@ import { AppError, requireFound } from '../src/errors.js';
 import { awaitBuild, requestCompile } from '../src/lifecycle/compile.js';
 import type { LifecycleDependencies } from '../src/lifecycle/lifecycle-dependencies.js';
 import { startEndpoint } from '../src/lifecycle/run.js';
-import { type HandlerJob, handlerJobId } from '../src/queues/jobs.js';
+import { compileJob, type HandlerJob, handlerJobId } from '../src/queues/jobs.js';
 import { FailedJob } from '../src/queues/queues.js';
 import { endpointName } from '../src/store/endpoints.js';
 import {
@@ -99,11 +99,11 @@ async function resultOf(
   try {
     const capacity = { toolchains: [context.toolchain], canBuild: true };
     const build = await requestCompile(lifecycle, endpointId, { ...origin, principal }, capacity);
-    const { id: buildId, attempt } = build;
+    const { id: buildId } = build;
     let hasSucceeded = build.state === 'known';
     if (build.state === 'new') {
       await advanceHandler(store, job, { state: 'compiling', buildId });
-      const result = await compile({ buildId, attempt, requestId }, context, signal);
+      const result = await compile(compileJob(build, requestId, job.endpoint), context, signal);
       hasSucceeded = result?.state === 'succeeded';
     }
     if (!hasSucceeded) await awaitBuild(lifecycle, buildId, endpointId, BUILD_WAIT_MS, signal);

@@ -15,7 +15,6 @@ import { toolEnvironment } from '../src/config.js';
 import { toError } from '../src/errors.js';
 import { Gateways } from '../src/internal/gateways.js';
 import { registrySource, serveMetrics } from '../src/metrics/process-metrics.js';
-import type { Preparation } from '../src/model/preparation.js';
 import { queueLimit } from '../src/model/queue-room.js';
 import { openQueues } from '../src/queues/queues.js';
 import { Changes } from '../src/reconcile/changes.js';
@@ -24,22 +23,25 @@ import { killAbandoned } from '../src/sandbox/run-user.js';
 import { openSandbox } from '../src/sandbox/sandbox.js';
 import { loadSecretBox } from '../src/secrets/secret-box.js';
 import { gatewayToken } from '../src/secrets/service-token.js';
+import { announceCrates } from '../src/store/build-crates.js';
 import { openDatabase } from '../src/store/database.js';
 import { Turns } from '../src/util/turns.js';
 import { HAS_UNTRUSTED_USERS } from '../src/util/untrusted-users.js';
 import { acmeContext } from './acme.js';
 import { ActiveJobs } from './active-jobs.js';
 import { ArtifactSweep } from './artifact-sweep.js';
-import { reportPreparation, toolchainCopy } from './preparation-progress.js';
+import { reportPreparation, toolchainCopy, type WorkerProgress } from './preparation-progress.js';
 import { Reseal } from './reseal.js';
 import { openBuildTools } from './worker/build-tools.js';
 import type { WorkerContext } from './worker/context.js';
+import { readCrateCredentials } from './worker/crate-credentials.js';
 import {
   startLongPeriodicWork,
   startPeriodicWork,
   startPeriodicWorkWithCompiler,
 } from './worker/periodic-work.js';
 import { consumeWithCompiler, consumeWithoutCompiler } from './worker/queues.js';
+import { SharedSetStore } from './worker/shared-set-store.js';
 
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
 const DRAIN_MS = 10_000;
@@ -65,23 +67,34 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('metrics', await serveMetrics(metricsFolders(runDir)[0], config, registrySource(registry)));
   const secrets = await loadSecretBox(config);
 
-  let preparing = HAS_UNTRUSTED_USERS ? toolchainCopy() : () => [];
-  const facts = { toolchain: installed.fingerprint, rustc: installed.version, sandbox: sandbox.level };
-  const node = await joinNodes(store, 'worker', { ...facts, preparing: preparing() }, log);
+  const copy = HAS_UNTRUSTED_USERS ? toolchainCopy() : () => [];
+  let progress = (): WorkerProgress => ({ preparing: copy(), crates: [] });
+  const { fingerprint, version: rustc, host } = installed;
+  const facts = { toolchain: fingerprint, rustc, host, sandbox: sandbox.level };
+  const node = await joinNodes(store, 'worker', { ...facts, ...progress() }, log);
   shutdown.add('node', () => node.leave());
-  const saveProgress = (current: Preparation[]) => node.update({ ...facts, preparing: current });
-  const reporting = reportPreparation(() => preparing(), saveProgress, log);
+  const saveProgress = (current: WorkerProgress) => node.update({ ...facts, ...current });
+  const reporting = reportPreparation({
+    read: () => progress(),
+    save: saveProgress,
+    announce: (builds) => announceCrates(store, builds),
+    log,
+  });
   shutdown.add('progress', () => reporting.stop());
 
   /** Stops running tools; another worker repeats their builds. */
   const interrupt = new AbortController();
-  const tools = await openBuildTools({ config, log, shutdown, installed, sandbox, env, interrupt });
+  const artifacts = await openArtifactStore(config);
+  const tools = await openBuildTools({
+    ...{ config, log, shutdown, installed, sandbox, env, interrupt },
+    credentials: () => readCrateCredentials({ config, store, secrets, log }),
+    openShared: (toolchain, limits) => new SharedSetStore({ store, artifacts, toolchain, limits, env, log }),
+  });
   const { toolchain, sets } = tools;
   const sdk = sets.prepare({ dependencies: {}, async: false });
-  preparing = () => sets.preparing();
-  await saveProgress(preparing());
+  progress = () => ({ preparing: sets.preparing(), crates: sets.building() });
+  await saveProgress(progress());
 
-  const artifacts = await openArtifactStore(config);
   const { WORKER_CONCURRENCY: compilers } = config;
   const turns = new Turns({ places: compilers, beyond: 2 * compilers, beyondOfParts: compilers });
   const changes = new Changes(

@@ -29,6 +29,7 @@ async function compile(project, alsoTypes = false) {
   removeStale(ROOT);
   await succeeds(TSC, '-p', `${ROOT}${project}`);
   await succeeds(`${ROOT}scripts/processes.mjs`);
+  await succeeds(`${ROOT}scripts/sdk-sources.mjs`);
   await succeeds(`${ROOT}scripts/api-types.mjs`);
   removeStale(join(ROOT, 'cli'), 'src');
   await succeeds(TSC, '-p', `${ROOT}cli/tsconfig.json`);

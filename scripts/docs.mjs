@@ -42,7 +42,8 @@ const TABLES = {
           ...PAGES.map((page) => ({
             ...page,
             method: 'GET',
-            isOfInstallation: page.permission !== 'public',
+            isForAll: page.permission === 'authenticated',
+            isOfInstallation: true,
           })),
         ].map((route) => [
           code(`${route.method} ${route.path}`),
@@ -117,8 +118,8 @@ function access(role, { permission, isOpenToOwner }) {
 }
 
 /** What of a route is left for who is limited to certain domains. */
-function reach({ path, permission, isOfInstallation }) {
-  if (permission === 'public') return '';
+function reach({ path, permission, isForAll, isOfInstallation }) {
+  if (permission === 'public' || isForAll) return '';
   if (isOfInstallation || permission.startsWith('users:')) return 'nobody';
   const kinds = kindsInPath(path).map(([, kind]) => kind);
   if (kinds.length > 0) return `${kinds.join(' and ')} of their hosts`;

@@ -67,7 +67,7 @@ const MAY_IMPORT = {
 /** SQL, and so these packages, belong in `src/store`. */
 const SQL_PACKAGES = { knex: ['store'], pg: ['store'] };
 /** Packages of their own; with the packages that each loads only when it needs them: it starts quickly. */
-const WORKSPACES = { cli: ['undici', 'yaml'], ui: [] };
+const WORKSPACES = { cli: ['smol-toml', 'undici', 'yaml'], ui: [] };
 /** What all resources of the API share, also lowest first. */
 const SHARED = ['access', 'request', 'response', 'route', 'pages'];
 /**
@@ -79,7 +79,7 @@ const API_MAY_IMPORT = {
   request: [],
   response: [],
   route: ['access', 'request', 'response'],
-  pages: ['route'],
+  pages: ['access', 'route'],
   middleware: SHARED,
   policies: SHARED,
   services: SHARED,

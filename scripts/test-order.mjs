@@ -42,6 +42,7 @@ const SECONDS = {
   'processes/apply': 50,
   'torture/processes/lying-servers': 50,
   'torture/cli/apply': 45,
+  'torture/cli/cargo-project': 45,
   'torture/ui/live': 45,
   'torture/processes/apply-gateways': 35,
   'torture/hostile/sqlite-limits': 35,

@@ -41,7 +41,10 @@ const BUILDS = [
   'faults/first-start',
   'faults/disk-full',
   'local-sources',
+  'cli/cargo-project',
 ];
+/** What people have on their machines. */
+const CARGO = ['packed-cli', 'cli/cargo-project'];
 const STARTS = ['up', 'local-gateway', 'without-cargo', 'node-versions'];
 const SERVICES = [
   ...[
@@ -80,7 +83,7 @@ export const AREAS = {
   'rust/front/tests/': NOTHING,
   'rust/front-tls/': [...HTTP, 'acme'],
   'rust/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
-  'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start', 'generated-handlers', 'packed-cli'],
+  'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start', 'generated-handlers', ...CARGO],
   'rust/sdk/README.md': NOTHING,
   'rust/sdk/tests/': NOTHING,
   'rust/sdk/core/src/services/': [...SERVICES, 'processes/examples'],
@@ -139,6 +142,7 @@ export const AREAS = {
   ],
   'src/secrets/': ['machines/key-rotation', 'processes/apply-keys'],
   'src/api/': [...API, 'browser/sign-in', 'browser/rebinding'],
+  'src/api/pages/sdk-crates.ts': CARGO,
   'src/webhooks/': ['processes/alerts'],
   'src/metrics/': ['soak'],
   'src/processes/': [...STARTS, 'faults/', 'machines/'],
@@ -186,6 +190,7 @@ export const AREAS = {
   'scripts/prepare.mjs': STARTS,
   'scripts/processes.mjs': [...STARTS, 'soak'],
   'scripts/ui.mjs': STARTS,
+  'scripts/sdk-sources.mjs': CARGO,
   'scripts/schemathesis-requirements.txt': ['schemathesis'],
   'scripts/test-servers.mjs': ALL,
   'scripts/up.mjs': STARTS,

@@ -13,7 +13,10 @@ interface ErrorKind {
 const kinds = {
   invalid_input: [400, 'A field, parameter or id of the request is missing or wrong; the message names it.'],
   invalid_json: [400, 'The body is not well-formed JSON.'],
-  invalid_dependency: [400, 'A crate name, version, feature or key in `dependencies` is not accepted.'],
+  invalid_dependency: [
+    400,
+    'A crate in `dependencies` is not accepted: its name, version, features, a key, or where it is from.',
+  ],
   invalid_spec: [
     400,
     'The OpenAPI document cannot be imported; the message names the location and the reason.',
@@ -116,6 +119,10 @@ const kinds = {
     'The compiler rejected the handler; `error` is its output, `diagnostics` the same as data.',
   ],
   compile_timeout: [422, 'The build exceeded its time limit and was aborted.'],
+  crates_timeout: [
+    422,
+    'A crate was not built within its limit; what was built before it is kept for the next try.',
+  ],
   handler_start_failed: [
     422,
     'The handler was started but did not become ready; the message has its last output.',

@@ -1,4 +1,4 @@
-/** What projects are made of: examples and the SDK; of the checkout, or of the package of this program. */
+/** What projects are made of: examples, of the checkout or of the package of this program. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,10 +10,6 @@ const isCheckout = existsSync(join(ABOVE, 'rust/sdk/Cargo.toml')) && existsSync(
 /** The checkout that this program is in; undefined when it was installed as a package. */
 export const CHECKOUT = isCheckout ? ABOVE : undefined;
 
-export const SDK = {
-  folder: isCheckout ? join(ABOVE, 'rust/sdk') : join(PACKAGE, 'sdk'),
-  isShared: isCheckout,
-};
 /** The JSON Schema of edge.yaml. */
 export const EDGE_SCHEMA = isCheckout
   ? join(ABOVE, 'docs/edge.schema.json')

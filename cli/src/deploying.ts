@@ -11,23 +11,36 @@ export interface DeployOptions {
   readonly percent?: number;
 }
 
-/** @throws CliError whose diagnostics name the file as people do */
+/**
+ * @param timeoutSeconds waits no longer; otherwise as long as the gateway prepares something
+ * @throws CliError whose diagnostics name the file as people do
+ */
 export async function deployHandler(
   session: Session,
   endpoint: ProjectEndpoint,
   source: Source,
   id: string,
   options: DeployOptions,
+  timeoutSeconds?: number,
 ): Promise<Deployed> {
-  const body = { ...source, dependencies: endpoint.dependencies as never, ...options };
+  const deadline = timeoutSeconds === undefined ? undefined : AbortSignal.timeout(timeoutSeconds * 1000);
+  const api = deadline
+    ? session.apiAt(session.access, AbortSignal.any([session.signal, deadline]))
+    : session.api;
+  const body = { ...source, ...options } as never;
   const interruptHint = `The deployment continues at the gateway; \`edge versions ${id}\` shows its outcome.`;
   for (;;)
     try {
-      const call = session.api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
-      const { data, warnings } = await withInterruptHint(session, interruptHint, call);
+      const call = api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
+      const { data, warnings } = await withInterruptHint(session, interruptHint, call, id);
       session.out.warnings(warnings);
       return data;
     } catch (thrown) {
+      if (deadline?.aborted && !session.signal.aborted)
+        throw new CliError(`${endpoint.shown} was not deployed within ${timeoutSeconds} s (--timeout)`, {
+          code: 'timeout',
+          hint: interruptHint,
+        });
       // The build waits on; nothing but another request deploys what it makes.
       if (!isStillPreparing(thrown))
         throw thrown instanceof CliError ? aboutFiles(notDeployed(thrown), endpoint, source) : thrown;

@@ -1,8 +1,11 @@
 /** The files of a folder that describe an installation, as the API takes them. */
 import { statSync } from 'node:fs';
 import { posix, resolve } from 'node:path';
+import { CONFIG_FILE, packageIn, registriesOf } from './cargo.js';
 import type { CompiledSource } from './deploying.js';
 import { CliError, UsageError } from './errors.js';
+import { targetOf } from './generated/cargo-cfg.js';
+import { packageOf, usesAsync } from './generated/cargo-package.js';
 import { filePathProblem } from './generated/file-paths.js';
 import { filePatternProblem } from './generated/file-patterns.js';
 import { findFiles } from './generated/source-finder.js';
@@ -23,7 +26,11 @@ export interface FolderFiles {
  * include besides. They are those of the folder, or of the nearest one above that has an edge.yaml.
  * @throws UsageError when there is none; CliError for a file that cannot be read, or is elsewhere
  */
-export async function filesOf(folder: string, environment: string | undefined): Promise<FolderFiles> {
+export async function filesOf(
+  folder: string,
+  environment: string | undefined,
+  target: () => Promise<string>,
+): Promise<FolderFiles> {
   const given = resolve(folder);
   if (!statSync(given, { throwIfNoEntry: false })?.isDirectory())
     throw new UsageError(`There is no folder ${folder}`);
@@ -40,13 +47,16 @@ export async function filesOf(folder: string, environment: string | undefined): 
   const paths = root === given ? own : allPaths(root);
   const yaml = paths.filter(isYaml).map((path) => [path, textOf(root, path)] as const);
   const rust = paths.filter((path) => path.endsWith('.rs'));
-  const reads = new SourceReads();
+  const reads = new SourceReads(target);
   const others = new Set([...rust, ...(await filesOfSources(root, yaml, reads))]);
-  const contents = [...others].flatMap((path) => {
+  const contents: (readonly [path: string, content: FileContent])[] = [];
+  for (const path of others) {
     const content = reads.file(root, path);
     // Rust that no handler names may be a link to anywhere.
-    return content && !('problem' in content) ? [[path, contentOf(content)] as const] : [];
-  });
+    if (!content || 'problem' in content) continue;
+    const sent = CONFIG_FILE.test(path) ? await registriesOf(content.toString()) : contentOf(content);
+    contents.push([path, sent]);
+  }
   const files = [...yaml, ...contents].sort(([left], [right]) => (left < right ? -1 : 1));
   return { folder: root, files: Object.fromEntries(files) };
 }
@@ -71,7 +81,8 @@ async function filesOfSources(
   const named = new Set<string>();
   const problems = new Set<string>();
   for (const [file, text] of yaml)
-    for (const { handler, root: given = '', include } of endpointsOf(parse, text)) {
+    for (const { handler, root: given = '', include, dependencies, lock } of endpointsOf(parse, text)) {
+      if (typeof lock === 'string') named.add(posix.normalize(lock));
       if (typeof handler !== 'string' || typeof given !== 'string') continue;
       if (given !== '' && filePathProblem(given) !== undefined) continue;
       const within = given === '' ? '' : `${given}/`;
@@ -87,6 +98,11 @@ async function filesOfSources(
         include: Array.isArray(include) ? include.filter(isPattern) : [],
       };
       const { files, unreadable } = await filesOfSource(source, code.toString(), reads);
+      if (dependencies === undefined) {
+        const isAsync = usesAsync([code, ...files.values()]);
+        const { paths } = await packageIn(root, { path, within, isAsync }, reads);
+        for (const one of paths) named.add(one);
+      }
       for (const other of [source.entry, ...files.keys()]) named.add(within + other);
       for (const problem of unreadable) problems.add(problem);
     }
@@ -100,7 +116,7 @@ function isPattern(value: unknown): value is string {
 
 /** The source of a handler as it was sent, for messages about it. */
 export async function sentSource(
-  { shown, root, include }: ProjectEndpoint,
+  { shown, root, include, dependencies }: ProjectEndpoint,
   files: FolderFiles['files'],
 ): Promise<CompiledSource> {
   const within = root === '' ? '' : `${root}/`;
@@ -108,12 +124,29 @@ export async function sentSource(
   const read = (one: string) => bytesOf(files[one]);
   const isAlone = async () => {
     const code = String(read(path) ?? '');
-    return (await findFiles(path, code, async (other) => read(other))).files.size === 0;
+    const beside = await findFiles(path, code, async (other) => read(other));
+    return beside.files.size === 0 && (dependencies !== undefined || !(await hasLocalCrates(path, files)));
   };
   return {
     ...{ shown, root, has: (other) => Object.hasOwn(files, within + other) },
     isOneFile: root === '' && include.length === 0 && (await isAlone()),
   };
+}
+
+async function hasLocalCrates(path: string, files: FolderFiles['files']): Promise<boolean> {
+  const target = async () => targetOf('x64');
+  const reads = new SourceReads(target);
+  const { found } = await packageOf(
+    { path, within: '', isAsync: false },
+    {
+      read: async (other) => bytesOf(files[other]),
+      pathsBelow: (folder) => Object.keys(files).filter((other) => other.startsWith(folder)),
+      parseToml: await reads.parseToml(),
+      look: reads.rust,
+      target,
+    },
+  );
+  return found !== undefined && found.files.size > 0;
 }
 
 function bytesOf(content: FileContent | undefined): Buffer | undefined {
@@ -125,6 +158,8 @@ interface NamedSource {
   readonly handler?: unknown;
   readonly root?: unknown;
   readonly include?: unknown;
+  readonly lock?: unknown;
+  readonly dependencies?: unknown;
 }
 
 function endpointsOf(parse: (text: string) => unknown, text: string): readonly NamedSource[] {

@@ -1,19 +1,32 @@
 /** What workers prepare before they can compile anything, such as the SDK after the first start of a gateway. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ApiClient } from './client.js';
 import { CliError } from './errors.js';
-import type { Health } from './generated/routes.js';
+import { cratesLine } from './generated/crates-line.js';
+import type { Build, Health } from './generated/routes.js';
 import type { Session } from './session.js';
+import { safeLine } from './text.js';
 
 type Preparation = Health['preparing'][number];
 
 /** Most work has ended before. */
 const FIRST_LOOK_MS = 2_000;
 const LOOK_EVERY_MS = 5_000;
+const MOST_RUNNING = 200;
+/** What health calls crates of all handlers together. */
+const CRATES = 'crates of handlers';
 
-/** Waits for work of the gateway, and says meanwhile what that has to wait for. */
-export async function withPreparationProgress<T>(session: Session, work: Promise<T>): Promise<T> {
+/**
+ * Waits for work of the gateway, and says meanwhile what that has to wait for.
+ * @param endpointId of the endpoint that is built; undefined where the work itself tells of its crates
+ */
+export async function withPreparationProgress<T>(
+  session: Session,
+  work: Promise<T>,
+  endpointId?: string,
+): Promise<T> {
   const done = new AbortController();
-  void reportPreparations(session, AbortSignal.any([session.signal, done.signal]));
+  void reportPreparations(session, AbortSignal.any([session.signal, done.signal]), endpointId);
   try {
     return await work;
   } finally {
@@ -22,21 +35,57 @@ export async function withPreparationProgress<T>(session: Session, work: Promise
 }
 
 /** Never rejects: the work itself fails with what is wrong. */
-async function reportPreparations(session: Session, ended: AbortSignal): Promise<void> {
+async function reportPreparations(
+  session: Session,
+  ended: AbortSignal,
+  endpointId: string | undefined,
+): Promise<void> {
   for (let pause = FIRST_LOOK_MS; !ended.aborted; pause = LOOK_EVERY_MS)
     try {
       await delay(pause, undefined, { signal: ended });
-      const { preparing } = await session.apiAt(session.access, ended).get('GET /api/health');
-      const text = preparing.map(preparationOf).join(', ');
-      if (text !== '' && !ended.aborted) session.out.progress(`A worker prepares the ${text}`);
+      const api = session.apiAt(session.access, ended);
+      const crates = endpointId === undefined ? undefined : await cratesOf(api, endpointId);
+      const { preparing } = await api.get('GET /api/health');
+      const text = preparing
+        .filter(({ what }) => what !== CRATES)
+        .map(preparationOf)
+        .join(', ');
+      if (ended.aborted) return;
+      if (crates !== undefined) session.out.progress(crates);
+      else if (text !== '') session.out.progress(`A worker prepares the ${text}`);
     } catch {
       // It has ended, or the gateway does not answer now.
     }
 }
 
+/** The crates that the running build of an endpoint waits for; undefined: none, or they may not be seen. */
+async function cratesOf(api: ApiClient, endpointId: string): Promise<string | undefined> {
+  const query = { state: 'running', limit: MOST_RUNNING } as const;
+  const builds = await api.get('GET /api/builds', { query }).catch((thrown: unknown) => {
+    if (thrown instanceof CliError && thrown.facts.status === 403) return [];
+    throw thrown;
+  });
+  const build = builds.find(({ endpoints, of_source }) =>
+    [...endpoints, ...of_source].some(({ id }) => id === endpointId),
+  );
+  return build?.crates ? cratesLine(build.crates) : undefined;
+}
+
 function preparationOf({ what, crates, of, seconds, problem }: Preparation): string {
   const built = `${what}, once:${of === null ? '' : ` ${crates} of ${of} crates,`} ${seconds} s`;
   return problem === null ? built : `${built} (${problem})`;
+}
+
+/** A set of crates that is being built, as events tell of it. */
+export type BuildingCrates = NonNullable<Build['crates']> & {
+  readonly builds: readonly { readonly endpoint: string | null }[];
+};
+
+/** `crates 7 of 31: reqwest (22 s), for hello and 3 more` */
+export function buildingCrates({ builds, ...crates }: BuildingCrates): string {
+  const [first] = builds.flatMap(({ endpoint }) => endpoint ?? []);
+  const more = builds.length > 1 ? ` and ${builds.length - 1} more` : '';
+  return safeLine(`${cratesLine(crates)}${first === undefined ? '' : `, for ${first}${more}`}`);
 }
 
 /** Whether a request has waited for too long, because workers still prepare: the build that it asked for goes on. */

@@ -1,5 +1,4 @@
 /** The tree of all commands. It loads none of their code. */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { withCommonOptions } from './command.js';
 import { defineAccess } from './definitions/access.js';
@@ -7,6 +6,7 @@ import { defineInstallation } from './definitions/installation.js';
 import { defineObjects } from './definitions/objects.js';
 import { defineSettings } from './definitions/settings.js';
 import { defineWork } from './definitions/work.js';
+import { ownVersion } from './version.js';
 
 export function buildProgram(): Command {
   const program = new Command('edge')
@@ -25,9 +25,4 @@ export function buildProgram(): Command {
   defineSettings(program);
   defineAccess(program);
   return program;
-}
-
-function ownVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

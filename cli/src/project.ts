@@ -28,7 +28,12 @@ export interface ProjectEndpoint {
   readonly root: string;
   /** Patterns of files of its source besides those that it names. */
   readonly include: readonly string[];
-  readonly dependencies: Readonly<Record<string, Crate>>;
+  /** Undefined: those of its Cargo.toml. */
+  readonly dependencies: Readonly<Record<string, Crate>> | undefined;
+  /** Null: that of its Cargo.toml, or the usual one. */
+  readonly edition: string | null;
+  /** The path of its Cargo.lock; null: that of its Cargo.toml, or none. */
+  readonly lock: string | null;
   /** The stack that it belongs to when it is made; null: none. */
   readonly stack: string | null;
 }
@@ -129,7 +134,7 @@ function endpointOf(
   const route = collection === undefined ? path : joined(basePathOf(collections, host, collection), path);
   if (value['handler'] === undefined) return undefined;
   const handler = resolve(folder, text('handler'));
-  const { name = `${method} ${route}`, dependencies = {}, root, include = [] } = value;
+  const { name = `${method} ${route}`, dependencies, edition = null, root, include = [] } = value;
   if (root !== undefined && typeof root !== 'string') throw invalid(file, `${place}.root must be a text`);
   const wrongRoot = root === undefined ? undefined : filePathProblem(root);
   if (wrongRoot !== undefined) throw invalid(file, `${place}.root: ${wrongRoot}`);
@@ -139,15 +144,20 @@ function endpointOf(
     if (problem !== undefined) throw invalid(file, `${place}.include: ${String(pattern)} ${problem}`);
   }
   if (typeof name !== 'string') throw invalid(file, `${place}.name must be a text`);
-  if (!isRecord(dependencies)) throw invalid(file, `${place}.dependencies must have names and versions`);
+  if (edition !== null && typeof edition !== 'string')
+    throw invalid(file, `${place}.edition must be a text: write "${String(edition)}" with quotation marks`);
+  if (dependencies !== undefined && !isRecord(dependencies))
+    throw invalid(file, `${place}.dependencies must have names and versions`);
   return {
     ...{ host, method: method as ProjectEndpoint['method'], route, collection, name, handler },
     ...{ shown: relative(folder, handler), root: root ?? '', include },
-    dependencies: dependencies as Readonly<Record<string, Crate>>,
+    dependencies: dependencies as Readonly<Record<string, Crate>> | undefined,
+    ...{ edition, lock: value['lock'] === undefined ? null : resolve(folder, text('lock')) },
     stack: ownerOf(file, `${place}.stack`, value['stack'], stack),
   };
 }
 
+/** @throws CliError when it cannot be read */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -64,11 +64,19 @@ export class Session {
   }
 }
 
-/** Awaits a request that the server continues when the user interrupts the command. */
-export async function withInterruptHint<T>(session: Session, text: string, work: Promise<T>): Promise<T> {
+/**
+ * Awaits a request that the server continues when the user interrupts the command.
+ * @param endpointId of the endpoint that it compiles, if any
+ */
+export async function withInterruptHint<T>(
+  session: Session,
+  text: string,
+  work: Promise<T>,
+  endpointId?: string,
+): Promise<T> {
   session.setInterruptHint(text);
   try {
-    return await withPreparationProgress(session, work);
+    return await withPreparationProgress(session, work, endpointId);
   } finally {
     if (!session.signal.aborted) session.setInterruptHint(undefined);
   }

@@ -1,6 +1,7 @@
 /** Reads the files of a folder that sources have, each once, however many sources have it. */
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
+import { type ParseToml, remembering } from './generated/cargo-manifest.js';
 import { canMatchBelow } from './generated/file-patterns.js';
 import { fileReferences, type RustFile } from './generated/rust-references.js';
 
@@ -32,6 +33,16 @@ export class SourceReads {
   readonly #files = new Map<string, FileRead>();
   readonly #rust = new Map<string, RustFile>();
   readonly #paths = new Map<string, FolderPaths>();
+  #parseToml: Promise<ParseToml> | undefined;
+
+  /** @param target the target triple of handlers */
+  constructor(readonly target: () => Promise<string>) {}
+
+  /** Reads TOML. */
+  parseToml(): Promise<ParseToml> {
+    this.#parseToml ??= import('smol-toml').then(({ parse }) => remembering(parse));
+    return this.#parseToml;
+  }
 
   /** A file of a folder. */
   file(folder: string, path: string): FileRead {
@@ -41,8 +52,8 @@ export class SourceReads {
   /** What a file of Rust names. */
   readonly rust = (_: string, code: string): RustFile => once(this.#rust, code, () => fileReferences(code));
 
-  /** Paths that patterns may mean. */
-  paths(folder: string, patterns: readonly string[]): FolderPaths {
+  /** Paths that patterns may mean; without patterns, all. */
+  paths(folder: string, patterns?: readonly string[]): FolderPaths {
     return once(this.#paths, JSON.stringify([folder, patterns]), () => pathsBelow(folder, patterns));
   }
 }

@@ -1,10 +1,12 @@
 /** The source of a handler: its code, and the files beside it as rustc finds them. */
 import { isUtf8 } from 'node:buffer';
 import { dirname, join, relative, sep } from 'node:path';
+import { packageIn } from './cargo.js';
 import { CliError } from './errors.js';
+import { type PackagedHandler, type SentDependency, usesAsync } from './generated/cargo-package.js';
 import { isAbout, matchingPaths } from './generated/file-patterns.js';
 import { findFiles } from './generated/source-finder.js';
-import type { ProjectEndpoint } from './project.js';
+import type { Crate, ProjectEndpoint } from './project.js';
 import { NOT_THERE, type SourceReads } from './source-reads.js';
 
 /** A file as the API takes it: its text, or its bytes. */
@@ -16,6 +18,11 @@ export interface Source {
   /** The path of the code among the files; null: there are none. */
   readonly entry: string | null;
   readonly files: Readonly<Record<string, FileContent>> | null;
+  readonly dependencies: Readonly<Record<string, Crate | SentDependency>>;
+  /** Null: the usual one. */
+  readonly edition: string | null;
+  /** The text of a Cargo.lock; null: none. */
+  readonly lock: string | null;
 }
 
 /** A source, or why there is none, and where its files are. */
@@ -65,7 +72,43 @@ export async function findSource(
     ...unmatched.map((pattern) => `${file}: no file matches "${pattern}", which ${shown} includes`),
   ];
   if (problems.length > 0) return failed(problems.join('\n'), folders);
-  return { source: sourceOf(code.toString(), root === '' ? null : entry, entry, files), folders };
+  const isAsync = usesAsync([code, ...files.values()]);
+  const said = await cratesOf(endpoint, file, { path, within, isAsync }, reads);
+  const all = new Set([...folders, ...said.folders]);
+  if ('problem' in said) return failed(said.problem, all);
+  const { dependencies, edition, lock } = said;
+  const given = { code: code.toString(), entry, isPlaced: root !== '' };
+  const source = sourceOf(given, new Map([...files, ...said.files]));
+  return { source: { ...source, dependencies, edition, lock }, folders: all };
+}
+
+interface Crates extends Pick<Source, 'dependencies' | 'edition' | 'lock'> {
+  /** The files of local crates. */
+  readonly files: ReadonlyMap<string, Buffer>;
+}
+
+/** What an endpoint says of its crates, or else its Cargo.toml; or what is wrong; and where that is. */
+async function cratesOf(
+  endpoint: ProjectEndpoint,
+  file: string,
+  handler: PackagedHandler,
+  reads: SourceReads,
+): Promise<(Crates | { readonly problem: string }) & Pick<FoundSource, 'folders'>> {
+  const project = dirname(file);
+  const isOfPackage = endpoint.dependencies === undefined;
+  const cargo = isOfPackage ? await packageIn(project, handler, reads) : undefined;
+  const folders = cargo?.folders ?? new Set();
+  if (cargo && cargo.problems.length > 0) return { problem: cargo.problems.join('\n'), folders };
+  const { dependencies = {}, edition = null, lock = null, files = new Map() } = cargo?.found ?? {};
+  const locked = endpoint.lock === null ? lock : relative(project, endpoint.lock);
+  const content = locked === null ? null : (reads.file(project, locked) ?? NOT_THERE);
+  if (content !== null && 'problem' in content)
+    return { problem: `${file}: the lock ${locked} ${content.problem}`, folders };
+  return {
+    ...{ dependencies: endpoint.dependencies ?? dependencies, edition: endpoint.edition ?? edition },
+    ...{ lock: content === null ? null : content.toString(), files },
+    folders: locked === null ? folders : new Set([...folders, dirname(join(project, locked))]),
+  };
 }
 
 /** What is known of a source before its files are looked for. */
@@ -136,14 +179,12 @@ export async function filesOfSource(
   return { files, folders, unreadable, missing, unmatched };
 }
 
-/** @param given the path of the code, where it counts also without files */
+/** @param isPlaced whether the path of the code counts also without files */
 function sourceOf(
-  code: string,
-  given: string | null,
-  entry: string,
+  { code, entry, isPlaced }: { readonly code: string; readonly entry: string; readonly isPlaced: boolean },
   files: ReadonlyMap<string, Buffer>,
-): Source {
-  if (files.size === 0) return { code, entry: given, files: null };
+): Pick<Source, 'code' | 'entry' | 'files'> {
+  if (files.size === 0) return { code, entry: isPlaced ? entry : null, files: null };
   const contents = [...files].map(([path, content]) => [path, contentOf(content)] as const);
   return { code, entry, files: Object.fromEntries(contents) };
 }

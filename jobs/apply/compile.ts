@@ -7,6 +7,7 @@ import pLimit from 'p-limit';
 import { titleOf } from '../../src/apply/keys.js';
 import type { EndpointObject, ObjectChange } from '../../src/apply/objects.js';
 import { AppError } from '../../src/errors.js';
+import { buildStart } from '../../src/lifecycle/build-start.js';
 import { awaitBuild, compilable, requestBuildOf } from '../../src/lifecycle/compile.js';
 import { WITHOUT_DOMAIN } from '../../src/model/owner.js';
 import { sourceKey } from '../../src/model/source-key.js';
@@ -55,7 +56,7 @@ export async function compileAll(
       slots(async () => {
         signal.throwIfAborted();
         try {
-          compiled.set(id, await compileOne(context, apply, endpoint, signal));
+          compiled.set(id, await compileOne(context, apply, { id, endpoint }, signal));
           await progress('compiling', 'compiled', compiled.size, targets.length);
         } catch (thrown) {
           if (signal.aborted || !(thrown instanceof AppError)) throw thrown;
@@ -86,14 +87,15 @@ export async function compileAll(
 async function compileOne(
   { lifecycle, queues, toolchain, log }: ApplyContext,
   apply: ApplyTry['apply'],
-  endpoint: EndpointObject,
+  { id: endpointId, endpoint }: Target,
   signal: AbortSignal,
 ): Promise<CompiledHandler> {
   const source = compilable(endpoint);
+  const start = await buildStart(lifecycle.store, endpointId, source);
   const origin = { requestId: apply.request_id, actor: actorOfApply(apply) };
   const owner = newOwnerOf(endpoint.host, apply.changes);
   const request = {
-    ...{ endpointId: null, ...source, host: endpoint.host, origin },
+    ...{ endpointId: null, ...source, start, host: endpoint.host, origin },
     ...(owner !== undefined && { owner }),
   };
   const { id, attempt, state } = await requestBuildOf(lifecycle, request, {
@@ -108,9 +110,10 @@ async function compileOne(
         log.warn({ err: error, build_id: id }, 'a build of an apply could not be queued yet');
       });
   if (state !== 'known') await awaitBuild(lifecycle, id, null, BUILD_WAIT_MS, signal);
-  const artifact = (await findBuild(lifecycle.store, id))?.artifact;
-  if (!artifact) throw new Error(`the build ${id} has no artifact`);
-  return { sourceKey: source.sourceKey, buildId: id, artifact };
+  const built = await findBuild(lifecycle.store, id);
+  if (!built?.artifact) throw new Error(`the build ${id} has no artifact`);
+  const { artifact, resolved_lock: resolvedLock } = built;
+  return { sourceKey: source.sourceKey, buildId: id, artifact, resolvedLock };
 }
 
 /** Who takes turns for a host after these changes; undefined when they make no difference. */

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { reachableFolder } from '../../src/bootstrap/reachable-folder.js';
 import type { Shutdown } from '../../src/bootstrap/shutdown.js';
 import type { BuilderOptions } from '../../src/build/builder.js';
-import { DependencySets } from '../../src/build/dependency-sets.js';
+import { DependencySets, type SharedSets } from '../../src/build/dependency-sets.js';
 import { reachableToolchain } from '../../src/build/reachable-toolchain.js';
+import type { SetBuilderOptions } from '../../src/build/set-build.js';
 import type { Toolchain } from '../../src/build/toolchain.js';
 import type { Config } from '../../src/config.js';
 import { removeAbandoned } from '../../src/sandbox/abandoned.js';
@@ -25,13 +26,17 @@ interface BuildToolsOptions {
   readonly env: BuilderOptions['env'];
   /** Ends the tools that run. */
   readonly interrupt: AbortController;
+  /** Reads how hosts of crates let cargo in. */
+  readonly credentials: SetBuilderOptions['credentials'];
+  /** Opens the sets that all workers share. */
+  readonly openShared: (toolchain: string, limits: SetBuilderOptions['limits']) => SharedSets;
 }
 
 export type BuildTools = Omit<BuilderOptions, 'artifacts' | 'turns'>;
 
 /** Makes the folders, and copies the toolchain where programs of other users could not reach it, which takes long. */
 export async function openBuildTools(options: BuildToolsOptions): Promise<BuildTools> {
-  const { config, log, shutdown, installed, sandbox, env, interrupt } = options;
+  const { config, log, shutdown, installed, sandbox, env, interrupt, credentials, openShared } = options;
   const limits = limitsOf(config);
   const folder = await makeBuildFolder(config.DATA_DIR, sandbox);
   const toolchain = HAS_UNTRUSTED_USERS
@@ -40,13 +45,18 @@ export async function openBuildTools(options: BuildToolsOptions): Promise<BuildT
   const scratch = await makeScratch(folder, log);
   shutdown.add('scratch folder', () => removeTree(scratch));
   const root = join(folder, 'sets');
-  const sets = new DependencySets({ root, toolchain, sandbox, env, limits, signal: interrupt.signal }, log);
-  await sets.removeUnfinished();
+  const { cpuSeconds, ...ofSets } = { ...limits, timeoutMs: config.CRATES_TIMEOUT_MS };
+  const { CARGO_SOURCES: crateSources } = config;
+  const sets = new DependencySets(
+    { root, toolchain, sandbox, env, limits: ofSets, crateSources, credentials, signal: interrupt.signal },
+    log,
+    openShared(toolchain.fingerprint, ofSets),
+  );
   shutdown.add('tools', async () => {
     interrupt.abort();
     await sets.settled();
   });
-  return { toolchain, sandbox, sets, scratch, env, limits };
+  return { toolchain, sandbox, sets, scratch, env, limits, crateSources };
 }
 
 function limitsOf(config: Config): BuilderOptions['limits'] {

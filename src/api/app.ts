@@ -34,6 +34,7 @@ import { securityHeaders } from './middleware/security-headers.js';
 import { nameRoutes } from './names/names.routes.js';
 import { objectRoutes } from './objects/objects.routes.js';
 import { overviewRoutes } from './overview/overview.routes.js';
+import { crates } from './pages/crates.js';
 import { dashboard } from './pages/dashboard.js';
 import { metrics } from './pages/metrics.js';
 import { queueConfirmation } from './pages/queue-confirmation.js';
@@ -120,6 +121,7 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(authorize);
   // Paths outside the API: after the guards, before the 404.
   app.use(serveMetrics);
+  app.use(crates(deps));
   app.use(requireAudit(deps));
   app.use(queueConfirmation(deps.queues));
   app.use(dashboard(deps.queues));

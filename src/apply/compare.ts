@@ -24,6 +24,7 @@ export function changedFields(before: InstallationObject | null, after: Installa
     if (name === 'code')
       return former === value ? [] : differing('code', codeDigest(former), codeDigest(value));
     if (name === 'files') return changedFiles(former, value);
+    if (name === 'lock') return differing('lock', refDigest(former), refDigest(value));
     return MAPS.has(name) ? changedMembers(name, former, value) : differing(name, former, value);
   });
   // What a new object does not have is no change.
@@ -33,12 +34,17 @@ export function changedFields(before: InstallationObject | null, after: Installa
 /** Files beside the code, by their paths, each as its digest. */
 function changedFiles(before: unknown, after: unknown): FieldChange[] {
   const [old, next] = [(before ?? null) as FileRefs | null, (after ?? null) as FileRefs | null];
-  const shown = (file: FileRef | undefined) => (file ? `sha256:${file.digest}` : null);
   return changedPaths(old, next).map((path) => ({
     path: `files.${path}`,
-    before: shown(fileAt(old, path)),
-    after: shown(fileAt(next, path)),
+    before: refDigest(fileAt(old, path)),
+    after: refDigest(fileAt(next, path)),
   }));
+}
+
+/** A file or a lock as plans show it. */
+function refDigest(ref: unknown): string | null {
+  const { digest } = (ref ?? {}) as Partial<FileRef>;
+  return digest === undefined ? null : `sha256:${digest}`;
 }
 
 /** Code as plans show it. */

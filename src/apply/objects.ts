@@ -7,7 +7,7 @@ import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
 import type { Policies } from '../model/policies/policies.js';
 import type { ServiceType } from '../model/service-configs.js';
-import type { FileRefs } from '../model/source-files.js';
+import type { Edition, FileRef, FileRefs } from '../model/source-files.js';
 
 interface Owned {
   /** The stack that has made it, and alone may remove it; null: nobody's. */
@@ -70,11 +70,15 @@ export interface EndpointObject extends Owned {
   readonly description: string | null;
   readonly enabled: boolean;
   readonly code: string | null;
+  /** Null: 2021. */
+  readonly edition: Edition | null;
   /** The path of the code among the files; null: `handler.rs`. */
   readonly entry: string | null;
   /** The files beside the code; null: none. */
   readonly files: FileRefs | null;
   readonly dependencies: Dependencies | null;
+  /** The Cargo.lock of its author; null: none. */
+  readonly lock: FileRef | null;
   readonly limits: EndpointLimits | null;
   readonly policies: Policies | null;
   readonly variables: VariableValues;

@@ -1,7 +1,9 @@
 /** Parses the output of cargo. Build scripts and macros are untrusted code that can make it print anything. */
+import { posix } from 'node:path';
 import type { Diagnostic } from '../model/diagnostic.js';
 import { MAX_DIAGNOSTICS, parseRustcOutput, plain } from './diagnostics.js';
 import type { ToolResult } from './run-tool.js';
+import type { CargoMetadata } from './set-graph.js';
 
 interface CargoMessage {
   readonly reason: string;
@@ -9,17 +11,9 @@ interface CargoMessage {
   readonly target?: { readonly kind: readonly string[]; readonly name: string };
   readonly filenames?: readonly string[];
   readonly linked_paths?: readonly string[];
+  readonly out_dir?: string;
   readonly message?: unknown;
-}
-
-interface CargoMetadata {
-  readonly resolve: {
-    readonly root: string;
-    readonly nodes: readonly {
-      readonly id: string;
-      readonly deps: readonly { readonly name: string; readonly pkg: string }[];
-    }[];
-  };
+  readonly fresh?: unknown;
 }
 
 /**
@@ -34,7 +28,8 @@ export function linkArguments(folder: string, buildOutput: string, metadataOutpu
     if (message.reason === 'build-script-executed') nativePaths.push(...(message.linked_paths ?? []));
     const id = libraryPackage(message);
     // Macros can print lines like those of cargo; files outside the folder of their own set are ignored.
-    const isOwn = (file: string) => file.startsWith(`${folder}/`) && /\.(rlib|so)$/.test(file);
+    const isOwn = (file: string) =>
+      file.startsWith(`${folder}/`) && posix.normalize(file) === file && /\.(rlib|so)$/.test(file);
     const library = message.filenames?.find(isOwn);
     if (id !== undefined && library !== undefined) libraries.set(id, library);
   }
@@ -51,15 +46,32 @@ export function linkArguments(folder: string, buildOutput: string, metadataOutpu
   ];
 }
 
-/** The number of packages to build, without the root package. */
-export function packageCount(metadataOutput: string): number {
-  return (JSON.parse(metadataOutput) as CargoMetadata).resolve.nodes.length - 1;
+/**
+ * The hashes in the names of all files that cargo has built, or found: 16 hexadecimal digits. Those of a build script
+ * are in the name of its folder.
+ */
+export function usedHashes(buildOutput: string): ReadonlySet<string> {
+  const paths = cargoMessages(buildOutput).flatMap(({ filenames = [], out_dir }) => [
+    ...filenames,
+    ...(out_dir === undefined ? [] : [out_dir]),
+  ]);
+  return new Set(
+    paths.flatMap((path) => [...path.matchAll(/-([0-9a-f]{16})(?=[./]|$)/g)].map(([, hash = '']) => hash)),
+  );
 }
 
-/** The package whose library or macro was compiled, if a line of cargo's output reports one. */
-export function compiledPackage(line: string): string | undefined {
+/** A package whose library or macro is compiled. */
+export interface FinishedPackage {
+  readonly id: string;
+  /** Since before this run. */
+  readonly wasThere: boolean;
+}
+
+/** The one that a line of cargo's output reports, if any. */
+export function finishedPackage(line: string): FinishedPackage | undefined {
   const message = parseMessage(line);
-  return message && libraryPackage(message);
+  const id = message && libraryPackage(message);
+  return id === undefined ? undefined : { id, wasThere: message?.fresh === true };
 }
 
 function libraryPackage({ reason, package_id, target }: CargoMessage): string | undefined {
@@ -92,12 +104,14 @@ function parseMessage(line: string): CargoMessage | undefined {
   }
 }
 
-function isMessage({ reason, package_id, target, filenames, linked_paths }: CargoMessage): boolean {
+function isMessage(message: CargoMessage): boolean {
+  const { reason, package_id, target, filenames, linked_paths, out_dir } = message;
   const areTexts = (list: unknown) => Array.isArray(list) && list.every((item) => typeof item === 'string');
   return (
     typeof reason === 'string' &&
     (package_id === undefined || typeof package_id === 'string') &&
     (target === undefined || areTexts(target.kind)) &&
+    (out_dir === undefined || typeof out_dir === 'string') &&
     (filenames === undefined || areTexts(filenames)) &&
     (linked_paths === undefined || areTexts(linked_paths))
   );

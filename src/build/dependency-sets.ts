@@ -4,86 +4,45 @@
  * Each distinct set of dependencies is built once, in a folder keyed by the set. Handlers are then compiled by rustc
  * directly against the resulting libraries: no cargo, no lock, as many at a time as there are cores.
  */
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, realpath, rename, stat, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ASYNC_SDK, type Preparation, SDK } from '../model/preparation.js';
+import { ASYNC_SDK, type BuildingCrates, CRATES, type Preparation, SDK } from '../model/preparation.js';
 import { removeTree } from '../sandbox/remove-tree.js';
-import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
 import { type Turn, Turns } from '../util/turns.js';
-import { giveToRoot, makePassable } from '../util/untrusted-users.js';
 import { INSIDE } from './build-view.js';
+import { BuildingSets, type WaitingBuild } from './building-sets.js';
 import { plain } from './diagnostics.js';
-import { type DependencySpec, setKey } from './manifest.js';
-import { SdkPreparation } from './sdk-preparation.js';
+import { type DependencySpec, isSdk, setKey } from './manifest.js';
 import {
-  buildSet,
-  type FailedSet,
-  PREPARED_FILE,
-  type SetBuilderOptions,
-  type SetProgress,
-  TARGET,
-} from './set-build.js';
-import { claimUnfinished, removeUnfinished } from './unfinished-sets.js';
-
-/** A prepared set on this machine. */
-export interface Libraries {
-  readonly folder: string;
-  /** Arguments for rustc, with `TARGET` as a placeholder for the folder of the libraries. */
-  readonly rustcArgs: readonly string[];
-}
+  forgetOthers,
+  forgetUnused,
+  keepPrepared,
+  type Libraries,
+  markUsed,
+  readPrepared,
+} from './prepared-sets.js';
+import { SdkPreparation } from './sdk-preparation.js';
+import { buildSet, type SetBuilderOptions } from './set-build.js';
+import type { FailedSet } from './set-failure.js';
+import { type ResolvedLock, SetLocks } from './set-locks.js';
+import type { SetProgress } from './set-progress.js';
+import { claimUnfinished } from './unfinished-sets.js';
 
 /** The outcome of preparing a set: libraries, or why cargo could not build them. */
 export type PreparedSet = { readonly ok: true; readonly libraries: Libraries } | FailedSet;
 
+/** Complete sets that all workers of an installation share. */
+export interface SharedSets {
+  /** Copies a set that another worker has built to a folder. @returns false when there is none */
+  fetch(key: string, folder: string): Promise<boolean>;
+  /** Offers a set to the others, unless it is there. */
+  offer(key: string, folder: string): Promise<void>;
+}
+
 /** Pause between checks of whether another process has built a set. */
 const POLL_MS = 500;
-
-/** Where the libraries of a set are. */
-export function targetOf({ folder }: Libraries): string {
-  return join(folder, 'target');
-}
-
-/** Where the sources of its crates are: the compiler shows lines of them. */
-export function cratesOf({ folder }: Libraries): string {
-  return join(folder, 'cargo', 'registry', 'src');
-}
-
-/** Arguments for a rustc which finds the libraries under this path. */
-export function linkingTo({ rustcArgs }: Libraries, target: string): string[] {
-  return rustcArgs.map((arg) => arg.replaceAll(TARGET, target));
-}
-
-/** A set that was prepared before; undefined if it was not, or if its libraries were deleted. */
-async function readPrepared(folder: string): Promise<Libraries | undefined> {
-  const text = await readFile(join(folder, PREPARED_FILE), 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  // The file may be truncated after a power failure.
-  if (!text.endsWith(']')) return undefined;
-  const libraries = { folder, rustcArgs: JSON.parse(text) as string[] };
-  const files = linkingTo(libraries, targetOf(libraries))
-    .filter((_, at, args) => args[at - 1] === '--extern')
-    .map((extern) => extern.slice(extern.indexOf('=') + 1));
-  if (!files.every((file) => existsSync(file))) return undefined;
-  // Earlier versions made it inaccessible to other users, and left it to its own.
-  await makePassable(folder);
-  await giveToRoot(targetOf(libraries));
-  return libraries;
-}
-
-/**
- * Marks a set as used, for `forgetUnused` of any worker.
- * @returns false when it no longer exists
- */
-async function markUsed(folder: string): Promise<boolean> {
-  const now = new Date();
-  return utimes(join(folder, PREPARED_FILE), now, now).then(
-    () => true,
-    () => false,
-  );
-}
 
 /**
  * Prepares and remembers sets below one folder. Safe to use from several processes: a set gets its final name only when
@@ -92,122 +51,166 @@ async function markUsed(folder: string): Promise<boolean> {
 export class DependencySets {
   readonly #options: SetBuilderOptions;
   readonly #log: Logger;
+  readonly #shared: SharedSets | undefined;
+  readonly #locks: SetLocks;
+  /** By what was asked for. */
+  readonly #asked = new Map<string, Promise<PreparedSet>>();
+  /** By their keys. */
   readonly #inProgress = new Map<string, Promise<PreparedSet>>();
+  readonly #offers = new Set<Promise<void>>();
   readonly #sdkPreparations = new Set<SdkPreparation>();
+  readonly #building = new BuildingSets();
   // Cargo uses all cores, but one slow set must not delay all others.
   readonly #turns = new Turns({ places: 2, beyond: 4, beyondOfParts: 2 });
 
-  constructor(options: SetBuilderOptions, log: Logger) {
+  constructor(options: SetBuilderOptions, log: Logger, shared?: SharedSets) {
     this.#options = options;
     this.#log = log;
+    this.#shared = shared;
+    this.#locks = new SetLocks(options, join(dirname(options.root), 'locks'));
   }
 
   /**
    * Builds a set unless it was built before. Concurrent calls for one set share the work. The SDK alone has no time
    * limit, and is retried until it succeeds.
    * @param turn that it takes, of those that have none prepared before
+   * @param build that waits for it
    */
-  async prepare(spec: DependencySpec, turn: string | Turn = NOBODY): Promise<PreparedSet> {
-    const key = this.#keyOf(spec);
-    const shared = this.#inProgress.get(key);
-    const result = await (shared ?? this.#begin(key, spec, turn));
-    if (!result.ok || (await markUsed(join(this.#options.root, key)))) return result;
+  async prepare(
+    spec: DependencySpec,
+    turn: string | Turn = NOBODY,
+    build?: WaitingBuild,
+  ): Promise<PreparedSet> {
+    const asked = this.#locks.keyOf(spec);
+    if (spec.isFresh) this.#asked.delete(asked);
+    const shared = this.#asked.get(asked);
+    const preparation = shared ?? this.#begin(asked, spec, turn);
+    const result = await this.#building.waitFor(asked, build, preparation);
+    if (!result.ok || (await markUsed(result.libraries))) return result;
     // Deleted since it was prepared.
-    if (shared !== undefined && this.#inProgress.get(key) === shared) this.#inProgress.delete(key);
-    return this.prepare(spec, turn);
+    if (shared !== undefined && this.#asked.get(asked) === shared) this.#asked.delete(asked);
+    return this.prepare(spec, turn, build);
   }
 
-  #begin(key: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
-    return isSdk(spec) ? this.#share(key, () => this.#prepareSdk(key, spec)) : this.#inTurn(key, spec, turn);
+  #begin(asked: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
+    return isSdk(spec)
+      ? remember(this.#asked, asked, () => this.#prepareSdk(spec))
+      : this.#inTurn(asked, spec, turn);
   }
 
   /**
    * Builds a set in the turn of an owner. Where several owners want the same one, the first whose turn comes builds it:
    * none waits in the line of another.
    */
-  async #inTurn(key: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
-    const known = await readPrepared(join(this.#options.root, key));
-    if (known) return { ok: true, libraries: known };
-    const prepare = () => this.#share(key, () => this.#prepare(key, spec, this.#options));
-    return this.#turns.run(turn, prepare);
-  }
-
-  #share(key: string, begin: () => Promise<PreparedSet>): Promise<PreparedSet> {
-    const shared = this.#inProgress.get(key);
-    if (shared !== undefined) return shared;
-    const preparation = begin();
-    this.#inProgress.set(key, preparation);
-    // A failure is not remembered: the registry may have been unreachable.
-    void preparation.then(
-      ({ ok }) => ok || this.#inProgress.delete(key),
-      () => this.#inProgress.delete(key),
+  async #inTurn(asked: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
+    const known = await this.#known(spec);
+    if (known) return known;
+    return this.#building.build(asked, (onProgress) =>
+      this.#turns.run(turn, async () => {
+        // Another, whose turn came first, may have built it.
+        const preparation = remember(
+          this.#asked,
+          asked,
+          async () => (await this.#known(spec)) ?? this.#prepareCrates(spec, onProgress),
+        );
+        try {
+          return await preparation;
+        } finally {
+          // The disk remembers, for as long as it is to be.
+          if (this.#asked.get(asked) === preparation) this.#asked.delete(asked);
+        }
+      }),
     );
-    return preparation;
   }
 
-  /** The parts of the SDK that are being built. */
+  async #prepareCrates(
+    spec: DependencySpec,
+    onProgress: (progress: SetProgress) => void,
+  ): Promise<PreparedSet> {
+    const resolved = await this.#locks.resolve(spec);
+    // A registry may be away for long: what was built before is better than nothing.
+    if (!resolved.ok) return (resolved.isRefused ? undefined : await this.#known(spec, Infinity)) ?? resolved;
+    const key = this.#keyOf(spec, resolved.lock);
+    const preparation = remember(this.#inProgress, key, () =>
+      this.#prepare(key, { spec, resolve: async () => resolved, onProgress }, this.#options),
+    );
+    return preparation.finally(() => this.#inProgress.delete(key));
+  }
+
+  /** What was resolved, not longer ago than this, and built. */
+  async #known(spec: DependencySpec, newAfterMs?: number): Promise<PreparedSet | undefined> {
+    const lock = await this.#locks.known(spec, newAfterMs);
+    const libraries = lock === undefined ? undefined : await readPrepared(this.#folderOf(spec, lock));
+    return libraries && { ok: true, libraries };
+  }
+
+  /** The parts of the SDK that are being built, and sets of crates, which count together. */
   preparing(): Preparation[] {
-    return [...this.#sdkPreparations].map(({ state }) => state);
+    const sdk = [...this.#sdkPreparations].map(({ state }) => state);
+    const sets = this.building();
+    if (sets.length === 0) return sdk;
+    const isKnown = sets.every(({ of }) => of !== null);
+    const sum = (count: (set: BuildingCrates) => number) => sets.reduce((all, set) => all + count(set), 0);
+    return [
+      ...sdk,
+      {
+        what: CRATES,
+        crates: sum(({ crates }) => crates),
+        of: isKnown ? sum(({ of }) => of ?? 0) : null,
+        seconds: Math.max(...sets.map(({ seconds }) => seconds)),
+        problem: null,
+      },
+    ];
   }
 
-  /**
-   * Removes the unfinished sets of workers that were killed, except for the SDK's, which are continued. To be called
-   * before the first set is prepared.
-   */
-  removeUnfinished(): Promise<void> {
-    const kept = [false, true].map((async) => this.#keyOf({ dependencies: {}, async }));
-    return removeUnfinished(this.#options.root, kept, this.#log);
+  /** The sets of crates that are being built, each with the builds that wait for it. */
+  building(): BuildingCrates[] {
+    return this.#building.states();
   }
 
   /** Resolves when nothing is being prepared any more. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#inProgress.values());
+    await Promise.allSettled([...this.#asked.values(), ...this.#offers]);
   }
 
   /** Deletes sets that were not used for this long: mostly those of older compilers and SDKs. */
   async forgetUnused(unusedMs: number): Promise<void> {
-    const { root } = this.#options;
-    const problems: unknown[] = [];
-    await mkdir(root, { recursive: true });
-    for (const name of await readdir(root)) {
-      const folder = join(root, name);
-      const { mtimeMs } = await stat(join(folder, PREPARED_FILE)).catch(() => stat(folder));
-      // A failed removal does not stop the others.
-      if (Date.now() - mtimeMs > unusedMs) await removeTree(folder).catch((error) => problems.push(error));
-    }
-    if (problems.length > 0) throw new AggregateError(problems, 'Some sets cannot be removed');
+    await forgetUnused(this.#options.root, unusedMs);
+    await this.#locks.forget(unusedMs);
   }
 
-  #keyOf(spec: DependencySpec): string {
+  #keyOf(spec: DependencySpec, lock?: string): string {
     const { toolchain, sandbox } = this.#options;
     const sdk = sandbox.level === 'namespaces' ? INSIDE.sdk : toolchain.sdk;
-    return setKey(toolchain.fingerprint, sdk, spec);
+    return setKey(toolchain.fingerprint, sdk, spec, lock);
   }
 
-  async #prepareSdk(key: string, spec: DependencySpec): Promise<PreparedSet> {
-    const { root, limits, signal } = this.#options;
-    const { cpuSeconds, ...others } = limits;
-    const unlimited = { ...this.#options, limits: { ...others, timeoutMs: Number.POSITIVE_INFINITY } };
+  #folderOf(spec: DependencySpec, lock?: string): string {
+    return join(this.#options.root, this.#keyOf(spec, lock));
+  }
+
+  async #prepareSdk(spec: DependencySpec): Promise<PreparedSet> {
+    const { limits, signal } = this.#options;
+    const unlimited = { ...this.#options, limits: { ...limits, timeoutMs: Number.POSITIVE_INFINITY } };
     const preparation = new SdkPreparation(spec.async ? ASYNC_SDK : SDK, this.#log);
     this.#sdkPreparations.add(preparation);
+    const key = this.#keyOf(spec);
     try {
       // An error occurs again in the attempt, which reports it.
-      const known = await readPrepared(join(root, key)).catch(() => undefined);
+      const known = await readPrepared(this.#folderOf(spec)).catch(() => undefined);
       if (known) return { ok: true, libraries: known };
+      const locks = new SetLocks(unlimited, join(dirname(this.#options.root), 'locks'));
       const attempt = (onProgress: (progress: SetProgress) => void) =>
-        this.#turns.run(NOBODY, () => this.#prepare(key, spec, unlimited, onProgress));
+        this.#turns.run(NOBODY, () =>
+          this.#prepare(key, { spec, resolve: () => locks.resolve(spec), onProgress }, unlimited),
+        );
       return (await preparation.run(attempt, signal)) ?? CANCELLED;
     } finally {
       this.#sdkPreparations.delete(preparation);
     }
   }
 
-  async #prepare(
-    key: string,
-    spec: DependencySpec,
-    options: SetBuilderOptions,
-    onProgress?: (progress: SetProgress) => void,
-  ): Promise<PreparedSet> {
+  async #prepare(key: string, set: SetToBuild, options: SetBuilderOptions): Promise<PreparedSet> {
     const { root, signal } = options;
     const folder = join(root, key);
     await mkdir(root, { recursive: true });
@@ -216,52 +219,95 @@ export class DependencySets {
       if (known) return { ok: true, libraries: known };
       // Symbolic links are resolved, so that all tools use the same paths.
       const unfinished = await claimUnfinished(await realpath(root), key);
-      if (unfinished !== undefined) return this.#build(unfinished, folder, spec, options, onProgress);
+      if (unfinished !== undefined) return this.#build(key, unfinished, set, options);
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
       if (signal?.aborted) return CANCELLED;
     }
   }
 
-  /** Builds a set in `unfinished`, which is kept only when the next try can continue it. */
+  /** Builds a set in `unfinished`, which is kept where the next try can go on from there. */
   async #build(
+    key: string,
     unfinished: string,
-    folder: string,
-    spec: DependencySpec,
+    { resolve, ...set }: SetToBuild,
     options: SetBuilderOptions,
-    onProgress?: (progress: SetProgress) => void,
   ): Promise<PreparedSet> {
-    let isContinued = isSdk(spec);
+    const isFetched = (await this.#shared?.fetch(key, unfinished)) ?? false;
+    if (isFetched) return this.#keep(key, unfinished);
+    const resolved = await resolve();
+    const failed = resolved.ok
+      ? await buildSet(options, { ...set, lock: resolved.lock, set: unfinished })
+      : resolved;
+    if (!failed) {
+      const kept = await this.#keep(key, unfinished);
+      // With crates of its own, the next save makes another one.
+      if (set.spec.local?.digest) await this.#forgetOthers(key);
+      else this.#offer(key);
+      return kept;
+    }
+    if (!canGoOn(failed)) await removeTree(unfinished);
+    return failed;
+  }
+
+  async #forgetOthers(key: string): Promise<void> {
     try {
-      const failed = await buildSet(options, spec, unfinished, onProgress);
-      if (!failed) {
-        isContinued = false;
-        return await this.#keep(unfinished, folder);
-      }
-      // Output of an earlier try may have caused the failure.
-      isContinued &&= failed.step === 'download' || failed.diskMayBeFull || options.signal?.aborted === true;
-      return failed;
-    } finally {
-      if (!isContinued) await removeTree(unfinished);
+      await forgetOthers(this.#options.root, key);
+    } catch (error) {
+      this.#log.warn({ err: error }, 'sets with older local crates cannot be removed');
     }
   }
 
-  /** Renames a complete set to its final name. */
-  async #keep(built: string, folder: string): Promise<PreparedSet> {
+  async #keep(key: string, unfinished: string): Promise<PreparedSet> {
     try {
-      await rename(built, folder);
-    } catch (error) {
-      if (!isErrno(error, 'ENOTEMPTY', 'EEXIST')) throw error;
-      // Another process was faster.
-      const theirs = await readPrepared(folder);
-      if (theirs) return { ok: true, libraries: theirs };
-      // The existing folder is useless: its libraries were deleted.
-      await removeTree(folder);
-      await rename(built, folder);
+      return { ok: true, libraries: await keepPrepared(unfinished, join(this.#options.root, key)) };
+    } finally {
+      await removeTree(unfinished);
     }
-    const libraries = await readPrepared(folder);
-    if (!libraries) throw new Error(`the libraries of ${folder} are not where cargo said that they are`);
-    return { ok: true, libraries };
   }
+
+  #offer(key: string): void {
+    if (!this.#shared) return;
+    const offer = this.#shared
+      .offer(key, join(this.#options.root, key))
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error }, 'a set of crates could not be stored for other workers'),
+      )
+      .finally(() => this.#offers.delete(offer));
+    this.#offers.add(offer);
+  }
+}
+
+/** A set to build, unless another has it. */
+interface SetToBuild {
+  readonly spec: DependencySpec;
+  /** Resolves and downloads its crates. */
+  readonly resolve: () => Promise<ResolvedLock>;
+  readonly onProgress: (progress: SetProgress) => void;
+}
+
+/** Begins something unless it has begun. Failures are not remembered: the registry may have been unreachable. */
+function remember(
+  begun: Map<string, Promise<PreparedSet>>,
+  key: string,
+  begin: () => Promise<PreparedSet>,
+): Promise<PreparedSet> {
+  const known = begun.get(key);
+  if (known !== undefined) return known;
+  const preparation = begin();
+  begun.set(key, preparation);
+  const forget = () => {
+    if (begun.get(key) === preparation) begun.delete(key);
+  };
+  void preparation.then(({ ok }) => ok || forget(), forget);
+  return preparation;
+}
+
+/** Ends that say nothing against the crates which are built. */
+const INTERRUPTED = new Set<FailedSet['outcome']>(['aborted', 'no-progress', 'idle', 'over-memory']);
+
+/** Whether the next try can go on from there. */
+function canGoOn({ outcome, step, diskMayBeFull }: FailedSet): boolean {
+  return step === 'download' || diskMayBeFull || INTERRUPTED.has(outcome);
 }
 
 /** The owner of the SDK, which all need. */
@@ -272,10 +318,6 @@ const CANCELLED: FailedSet = {
   step: 'download',
   outcome: 'aborted',
   diskMayBeFull: false,
+  built: 0,
   diagnostics: [plain('The build was cancelled.')],
 };
-
-/** Whether a set is the SDK with nothing else, which all handlers without dependencies share. */
-function isSdk({ dependencies }: DependencySpec): boolean {
-  return Object.keys(dependencies).length === 0;
-}

@@ -68,6 +68,8 @@ export function plain(text: string, level = 'error'): Diagnostic {
 export function whyEnded(outcome: ToolResult['outcome'], limits: ToolLimits): Diagnostic | undefined {
   switch (outcome) {
     case 'exited':
+    // Of crates, which say themselves what it means.
+    case 'no-progress':
       return undefined;
     case 'aborted':
       return plain('The build was cancelled.');

@@ -1,35 +1,58 @@
 /** The Cargo.toml of a set of dependencies, and the key of the set. */
 import { createHash } from 'node:crypto';
-import { DEPENDENCIES_SCHEMA, type Dependencies } from '../model/crates.js';
+import { DEPENDENCIES_SCHEMA, type Dependencies, SDK_CRATE } from '../model/crates.js';
 import { describeProblem } from '../model/problems.js';
 import { checkOf } from '../model/schema-check.js';
+import { LOCAL_FOLDER, type LocalCrates } from './local-crates.js';
 
 /** Which libraries a handler needs. */
 export interface DependencySpec {
   readonly dependencies: Dependencies;
   /** Whether it uses the SDK's async macros. */
   readonly async: boolean;
+  readonly lock?: GivenLock | null;
+  /** The crates of its own that it depends on, by `path`. */
+  readonly local?: LocalCrates;
+  /** Whether newer crates are looked for, whatever was resolved before. */
+  readonly isFresh?: boolean;
+}
+
+/** A Cargo.lock that crates are resolved with. */
+export interface GivenLock {
+  readonly text: string;
+  /** Whether it must have all crates of the manifest; else those are added that it lacks. */
+  readonly isStrict: boolean;
 }
 
 const checkDependencies = checkOf(DEPENDENCIES_SCHEMA);
 
 /** Version of the layout of a set's folder; part of the key. */
-const LAYOUT = 2;
+const LAYOUT = 3;
 
 /**
- * The key covers the manifest, the compiler and the SDK.
+ * The key covers the manifest, its lock, the compiler and the SDK.
  * @param sdk the path at which the compiler finds the SDK: it becomes part of the libraries
+ * @param lock what cargo has resolved; none for the SDK alone, which brings its own
  */
-export function setKey(fingerprint: string, sdk: string, spec: DependencySpec): string {
+export function setKey(fingerprint: string, sdk: string, spec: DependencySpec, lock = ''): string {
   const digest = createHash('sha256')
-    .update(`${LAYOUT}\n${fingerprint}\n${manifest(sdk, spec)}`)
+    .update(`${LAYOUT}\n${fingerprint}\n${manifest(sdk, spec)}\n${lock}`)
     .digest('hex')
     .slice(0, 24);
-  if (Object.keys(spec.dependencies).length > 0) return digest;
-  return `${spec.async ? 'async' : 'sync'}-${digest}`;
+  if (isSdk(spec)) return `${spec.async ? 'async' : 'sync'}-${digest}`;
+  const { local } = spec;
+  return local?.digest ? `${digest}-${local.digest.slice(0, 16)}` : digest;
 }
 
-const SDK_CRATE = 'rust-edge-gateway-sdk';
+/** Whether a set is the SDK with nothing else, which all handlers without dependencies share. */
+export function isSdk({ dependencies }: DependencySpec): boolean {
+  return Object.keys(dependencies).length === 0;
+}
+
+/** The names of the packages that a handler itself asks for. */
+export function cratesAskedFor({ dependencies }: DependencySpec): string[] {
+  return Object.entries(dependencies).map(([name, dependency]) => asTable(dependency).package ?? name);
+}
 
 /**
  * The Cargo.toml of a set.
@@ -52,7 +75,8 @@ export function manifest(sdk: string, { dependencies, async }: DependencySpec): 
   ];
   return [
     '[package]\nname = "handler"\nversion = "0.0.0"\nedition = "2021"\n',
-    '[workspace]\n',
+    // Local crates take it from here.
+    `[workspace.dependencies]\n${SDK_CRATE} = { path = ${JSON.stringify(sdk)} }\n`,
     '[dependencies]',
     ...lines,
     '\n[profile.release]\nopt-level = 3\ndebug = 0\npanic = "unwind"\n',
@@ -78,8 +102,13 @@ function preludeCrate(
   return { version, ...(all.length > 0 && { features: all }) };
 }
 
-/** Names, versions and features are validated to plain ASCII, for which a JSON value is a TOML value. */
-function dependencyLine(name: string, table: Partial<DependencyTable>): string {
-  const entries = Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+/** All values are validated to texts without controls and quotation marks, for which a JSON value is a TOML value. */
+function dependencyLine(name: string, { registry, path, ...table }: Partial<DependencyTable>): string {
+  const members = {
+    ...table,
+    ...(registry !== undefined && { 'registry-index': registry }),
+    ...(path !== undefined && { path: path === '.' ? LOCAL_FOLDER : `${LOCAL_FOLDER}/${path}` }),
+  };
+  const entries = Object.entries(members).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
   return `${name} = { ${entries.join(', ')} }`;
 }

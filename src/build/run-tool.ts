@@ -21,6 +21,8 @@ export interface ToolLimits extends ResourceLimits {
   readonly totalMemoryMb: number;
   /** How long all its processes may wait without using the processor, milliseconds; no limit when left out. */
   readonly idleMs?: number;
+  /** Processor time that they may use together without progress, milliseconds; no limit when left out. */
+  readonly cpuMsWithoutProgress?: number;
 }
 
 /** One run of a tool. */
@@ -38,13 +40,16 @@ export interface ToolRun {
   readonly signal?: AbortSignal | undefined;
   /** Limits memory and processes of all its processes together, where there are any. */
   readonly groups?: Cgroups | undefined;
-  /** Called with each line of its standard output. */
+  /** Called with each line of its standard output, or of its standard error. */
   readonly onLine?: ((line: string) => void) | undefined;
+  readonly onErrorLine?: ((line: string) => void) | undefined;
+  /** A number that grows with its progress. */
+  readonly progress?: (() => number) | undefined;
 }
 
 /** How a run ended. */
 export interface ToolResult {
-  readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk' | 'over-memory' | 'idle';
+  readonly outcome: 'exited' | 'timed-out' | 'aborted' | 'over-disk' | 'over-memory' | 'idle' | 'no-progress';
   /** null when it was killed by a signal. */
   readonly exitCode: number | null;
   /** The signal that killed it, if any. */
@@ -80,7 +85,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   });
   const tool = spawnLimited({ ...run, group, stdio: ['ignore', 'pipe', 'pipe'] });
   const stdout = collect(tool.stdout, run.onLine);
-  const stderr = collect(tool.stderr);
+  const stderr = collect(tool.stderr, run.onErrorLine);
 
   let outcome: ToolResult['outcome'] = 'exited';
   let killed: Promise<void> | undefined;
@@ -92,7 +97,7 @@ export async function runTool(run: ToolRun): Promise<ToolResult> {
   const { timeoutMs } = run.limits;
   const timer = Number.isFinite(timeoutMs) ? setTimeout(() => end('timed-out'), timeoutMs) : undefined;
   const watch = watchDisk(run.writable, run.limits.diskMb, () => end('over-disk'));
-  const unwatchUsage = watchUsage(tool.pid, run.confinement, run.limits, end);
+  const unwatchUsage = watchUsage(tool.pid, run, end);
   const onAbort = () => end('aborted');
   run.signal?.addEventListener('abort', onAbort);
   if (run.signal?.aborted) onAbort();

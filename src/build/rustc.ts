@@ -2,12 +2,12 @@
 import { lstat, mkdir, mkdtemp, realpath, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Diagnostic } from '../model/diagnostic.js';
+import { DEFAULT_EDITION, type Edition } from '../model/source-files.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { isErrno } from '../util/errno.js';
 import { makePassable } from '../util/untrusted-users.js';
 import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
-import { cratesOf, type Libraries, linkingTo, targetOf } from './dependency-sets.js';
 import {
   type FailedTool,
   type FolderNames,
@@ -17,9 +17,12 @@ import {
   withCrateHelp,
   withoutMachinePaths,
 } from './diagnostics.js';
+import { cratesOf, type Libraries, linkingTo, targetOf } from './prepared-sets.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import { entryOf, hasText, type SourceTree, writeTree } from './source-tree.js';
 import type { Toolchain } from './toolchain.js';
+
+const EDITION_FLAG = '--edition=';
 
 /**
  * Flags of every handler build; rust/sdk/INTERNALS.md has the measurements. Part of the toolchain's fingerprint: a
@@ -29,14 +32,22 @@ import type { Toolchain } from './toolchain.js';
  * handler, which halves the time of a build. The SDK's own request path and all crates are at level 3.
  */
 export const HANDLER_PROFILE = [
-  '--edition=2021',
+  // Of sources that name no other. It stays among the flags: executables of before have their fingerprint.
+  EDITION_FLAG + DEFAULT_EDITION,
   '--crate-type=bin',
   '--crate-name=handler',
   '-Copt-level=s',
   '-Ccodegen-units=2',
   '-Clto=off',
   '-Cstrip=symbols',
-] as const;
+];
+
+/** The flags of a handler of an edition. */
+function profileOf(edition: Edition | null): string[] {
+  return HANDLER_PROFILE.map((flag) =>
+    flag.startsWith(EDITION_FLAG) ? EDITION_FLAG + (edition ?? DEFAULT_EDITION) : flag,
+  );
+}
 
 /** The folder of the source within that of the compilation: what rustc writes is beside it. */
 const SOURCE = 'source';
@@ -117,7 +128,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
     confinement,
     file: inside(toolchain.rustc),
     args: [
-      ...HANDLER_PROFILE,
+      ...profileOf(source.edition),
       '--error-format=json',
       ...linkingTo(libraries, inside(targetOf(libraries))),
       ...['-o', `../${EXECUTABLE}`, entryOf(source)],

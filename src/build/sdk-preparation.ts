@@ -5,7 +5,8 @@ import { type Preparation, WORKER_LOG } from '../model/preparation.js';
 import { isDiskFull, reportsDiskFull } from '../util/disk-full.js';
 import type { Logger } from '../util/log.js';
 import { renderDiagnostics } from './diagnostics.js';
-import type { FailedSet, SetProgress } from './set-build.js';
+import type { FailedSet } from './set-failure.js';
+import type { SetProgress } from './set-progress.js';
 
 /** Pause before the first retry; doubled after each failure. */
 const FIRST_PAUSE_MS = 1_000;

@@ -5,8 +5,10 @@
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { type LockedPackage, lockedPackages } from '../model/cargo-lock.js';
 import { UNCONFINED } from '../sandbox/confinement.js';
 import { DiskFullError, reportsDiskFull } from '../util/disk-full.js';
+import { gitFolders } from './git-crates.js';
 import { withLocalSources } from './local-sources.js';
 import { runTool, type ToolResult, type ToolRun } from './run-tool.js';
 
@@ -54,6 +56,12 @@ export async function copyCrates(
       (await copyAll(join('cache', registry), packed)) ?? (await copyAll(join('src', registry), named));
     if (failed) return failed;
   }
+  for (const folder of await gitFolders(lock, home)) {
+    const to = dirname(join(own, 'git', folder));
+    await mkdir(to, { recursive: true });
+    const failed = await runSystemTool('cp', ['-Rp', '--', join(home, 'git', folder), to], options);
+    if (failed) return failed;
+  }
   await writeFile(join(own, 'config.toml'), withLocalSources(await sourceConfig(home), home, inside));
   return runSystemTool('chmod', ['-R', 'a+rX,u+w', '--', own], options);
 }
@@ -63,7 +71,7 @@ export async function copyCrates(
  * @returns its result if it was aborted
  * @throws Error with its output if it failed; DiskFullError if the disk is full
  */
-async function runSystemTool(
+export async function runSystemTool(
   file: string,
   args: readonly string[],
   options: CopyOptions,
@@ -87,16 +95,14 @@ async function runSystemTool(
 }
 
 /** The packages of a Cargo.lock that come from a registry. */
-export function registryCrates(lock: string): { readonly name: string; readonly version: string }[] {
-  return lock
-    .split('[[package]]')
-    .slice(1)
-    .filter((entry) => /^source = "(registry|sparse)\+/m.test(entry))
-    .flatMap((entry) => {
-      const name = /^name = "([\w-]+)"/m.exec(entry)?.[1];
-      const version = /^version = "([\w.+-]+)"/m.exec(entry)?.[1];
-      return name !== undefined && version !== undefined ? { name, version } : [];
-    });
+export function registryCrates(lock: string): Pick<LockedPackage, 'name' | 'version'>[] {
+  return lockedPackages(lock)
+    .filter(({ name, version, source }) => {
+      // They become names of files.
+      const isPlain = /^[\w-]+$/.test(name) && /^[\w.+-]+$/.test(version);
+      return isPlain && /^(registry|sparse)\+/.test(source ?? '');
+    })
+    .map(({ name, version }) => ({ name, version }));
 }
 
 /**

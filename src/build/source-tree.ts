@@ -1,10 +1,12 @@
 /** The files of one handler, as rustc gets them. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DEFAULT_ENTRY } from '../model/source-files.js';
+import { DEFAULT_ENTRY, type Edition } from '../model/source-files.js';
 
 export interface SourceTree {
   readonly code: string;
+  /** Null: 2021. */
+  readonly edition: Edition | null;
   /** The path of the code; null: `handler.rs`. */
   readonly entry: string | null;
   /** The contents of the files beside it, by their paths: relative, and within their folder. */

@@ -5,10 +5,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { removeAbandoned } from '../sandbox/abandoned.js';
 import { isErrno } from '../util/errno.js';
-import type { Logger } from '../util/log.js';
-import { isRunning, PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
+import { isRunning, THIS_PROCESS } from '../util/process-liveness.js';
 
 /** `.making-<process id>-<start of the process>-<key of the set>` */
 const NAME = /^\.making-(\d+-\d+)-(.+)$/;
@@ -37,13 +35,4 @@ export async function claimUnfinished(root: string, key: string): Promise<string
   }
   await mkdir(own);
   return own;
-}
-
-/**
- * Removes the unfinished sets of processes that were killed.
- * @param kept keys of sets to continue
- */
-export function removeUnfinished(root: string, kept: readonly string[], log: Logger): Promise<void> {
-  const isKept = `\\d+-\\d+-(?:${kept.join('|')})$`;
-  return removeAbandoned(root, new RegExp(`^\\.making-(?!${isKept})(${PROCESS_PATTERN})-`), log);
 }

@@ -1,8 +1,7 @@
 /**
- * Watches a tool and its descendants together: their memory, which the kernel limits for each process only, and whether
- * all of them wait for something that does not come.
+ * Watches a tool and its descendants together: their memory, which the kernel limits for each process only, whether all
+ * of them wait for something that does not come, and how much of the processor they use without progress.
  */
-import type { Confinement } from '../sandbox/confinement.js';
 import {
   isWaiting,
   memoryOver,
@@ -12,10 +11,16 @@ import {
 } from '../sandbox/process-table.js';
 import { tmpBytes } from '../sandbox/tmp-usage.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
-import type { ToolLimits } from './run-tool.js';
+import type { ToolRun } from './run-tool.js';
 
 const CHECK_EVERY_MS = 500;
+/** So many times the limit of the processor's time may pass without progress: on a busy machine, it is shared. */
+const MOST_WALL = 20;
 const MEGABYTE = 1024 * 1024;
+
+/** What is watched of a run. */
+type WatchedRun = Pick<ToolRun, 'confinement' | 'limits' | 'progress'>;
+type Exceeded = 'over-memory' | 'idle' | 'no-progress';
 
 /**
  * @param tool its process id
@@ -24,14 +29,13 @@ const MEGABYTE = 1024 * 1024;
  */
 export function watchUsage(
   tool: Promise<number | undefined>,
-  confinement: Confinement,
-  limits: ToolLimits,
-  onOver: (limit: 'over-memory' | 'idle') => void,
+  run: WatchedRun,
+  onOver: (limit: Exceeded) => void,
 ): () => void {
   let watch: UsageWatch | undefined;
   void tool.then(
     (pid) => {
-      if (pid !== undefined) watch = new UsageWatch(pid, confinement, limits);
+      if (pid !== undefined) watch = new UsageWatch(pid, run);
     },
     () => undefined, // it failed to start, which its caller reports
   );
@@ -44,23 +48,26 @@ export function watchUsage(
 
 class UsageWatch {
   readonly #tool: number;
-  readonly #confinement: Confinement;
-  readonly #limits: ToolLimits;
+  readonly #run: WatchedRun;
   #cpuSeconds = 0;
   /** Consecutive checks without use of the processor: time also passes while this process is suspended. */
   #idleChecks = 0;
+  #progress = 0;
+  #secondsWithoutProgress = 0;
+  #checksWithoutProgress = 0;
 
-  constructor(tool: number, confinement: Confinement, limits: ToolLimits) {
+  constructor(tool: number, run: WatchedRun) {
     this.#tool = tool;
-    this.#confinement = confinement;
-    this.#limits = limits;
+    this.#run = run;
   }
 
-  check(): 'over-memory' | 'idle' | undefined {
+  check(): Exceeded | undefined {
     try {
       const processes = this.#processes();
       if (this.#isOverMemory(processes)) return 'over-memory';
-      return this.#isIdle(processes) ? 'idle' : undefined;
+      const used = this.#cpuSecondsUsed(processes);
+      if (this.#isIdle(processes, used)) return 'idle';
+      return this.#isWithoutProgress(used) ? 'no-progress' : undefined;
     } catch (error) {
       // Retried at the next check. Meanwhile, opening any file for the build fails and is reported.
       if (isOutOfDescriptors(error)) return undefined;
@@ -70,24 +77,42 @@ class UsageWatch {
 
   /** All that belong to the tool. */
   #processes(): Processes {
-    const { user } = this.#confinement;
+    const { user } = this.#run.confinement;
     return user ? readProcessesOfUser(user.id) : familyOf(this.#tool, readProcesses());
   }
 
   #isOverMemory(processes: Processes): boolean {
     // With namespaces, /tmp is in memory.
-    const inFiles = this.#confinement.hasNamespaces
-      ? tmpBytes(processes.get(this.#tool)?.thread ?? this.#tool)
-      : 0;
-    return memoryOver(processes, this.#limits.totalMemoryMb * MEGABYTE - inFiles) !== undefined;
+    const { confinement, limits } = this.#run;
+    const inFiles = confinement.hasNamespaces ? tmpBytes(processes.get(this.#tool)?.thread ?? this.#tool) : 0;
+    return memoryOver(processes, limits.totalMemoryMb * MEGABYTE - inFiles) !== undefined;
   }
 
-  #isIdle(processes: Processes): boolean {
-    const { idleMs } = this.#limits;
+  /** Since the last check. It is less than nothing when a process is gone for which nobody has waited. */
+  #cpuSecondsUsed(processes: Processes): number {
+    const before = this.#cpuSeconds;
+    this.#cpuSeconds = [...processes.values()].reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
+    return this.#cpuSeconds - before;
+  }
+
+  #isWithoutProgress(used: number): boolean {
+    const { limits, progress } = this.#run;
+    const now = progress?.() ?? 0;
+    this.#secondsWithoutProgress =
+      now === this.#progress ? this.#secondsWithoutProgress + Math.max(used, 0) : 0;
+    this.#checksWithoutProgress = now === this.#progress ? this.#checksWithoutProgress + 1 : 0;
+    this.#progress = now;
+    const { cpuMsWithoutProgress: limitMs } = limits;
+    if (limitMs === undefined) return false;
+    // However little of the processor it uses.
+    const isLong = this.#checksWithoutProgress * CHECK_EVERY_MS >= MOST_WALL * limitMs;
+    return isLong || this.#secondsWithoutProgress * 1000 >= limitMs;
+  }
+
+  #isIdle(processes: Processes, used: number): boolean {
+    const { idleMs } = this.#run.limits;
     if (idleMs === undefined) return false;
-    const cpuSeconds = [...processes.values()].reduce((sum, entry) => sum + entry.cpuSeconds, 0);
-    this.#idleChecks = cpuSeconds === this.#cpuSeconds ? this.#idleChecks + 1 : 0;
-    this.#cpuSeconds = cpuSeconds;
+    this.#idleChecks = used === 0 ? this.#idleChecks + 1 : 0;
     // On a busy machine, a process can be ready to run for long.
     const isLong = this.#idleChecks * CHECK_EVERY_MS >= idleMs;
     return isLong && processes.size > 0 && [...processes.keys()].every(isWaiting);

@@ -8,6 +8,7 @@ import type {
   ServiceBinding,
 } from '../model/imported-parts.js';
 import type { ValidateMode } from '../model/policies/validate.js';
+import type { Edition } from '../model/source-files.js';
 import { generateHandler } from './codegen/generate-handler.js';
 import type { Operation } from './openapi/document.js';
 import type { ImportWarning } from './warnings.js';
@@ -27,6 +28,8 @@ export interface ImportedApi {
    * Crates for all handlers of a bundle; null for a document, and for a bundle whose manifest has no `dependencies`.
    */
   readonly dependencies: Dependencies | null;
+  /** The edition of all handlers of a bundle; left out where its manifest does not say it. */
+  readonly edition?: Edition;
   /** Services that the handlers of a bundle use. */
   readonly bindings: readonly ServiceBinding[];
   /** Messages for users about parts that were left out or look wrong. */

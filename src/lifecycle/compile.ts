@@ -2,8 +2,9 @@
 import type { Config } from '../config.js';
 import { AppError, requireFound } from '../errors.js';
 import type { Origin } from '../model/actor.js';
+import { requireCrateSources } from '../model/crate-sources.js';
 import { describePreparation } from '../model/preparation.js';
-import { type KeyedSource, sourceKey } from '../model/source-key.js';
+import { type BuildStart, buildKey, FROM_SOURCE, type KeyedSource, sourceKey } from '../model/source-key.js';
 import { compileJob } from '../queues/jobs.js';
 import type { Queues } from '../queues/queues.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
@@ -20,6 +21,7 @@ import {
 import type { Store } from '../store/database.js';
 import { endpointName, findSource } from '../store/endpoints.js';
 import { livePreparations } from '../store/nodes.js';
+import { buildStart, type CrateUpdate } from './build-start.js';
 import type { LifecycleDependencies } from './lifecycle-dependencies.js';
 
 /** A requested build. */
@@ -52,6 +54,7 @@ export interface CompileDependencies extends LifecycleDependencies {
  * Puts a build of an endpoint's draft on the queue, unless the same code was already compiled.
  * @param isAwaited whether the caller will wait, which fails without a worker; otherwise the build may be queued for a
  *   worker that starts later
+ * @param update which crates are resolved anew
  * @returns the id of the build, which may have ended already
  */
 export async function startCompile(
@@ -59,21 +62,31 @@ export async function startCompile(
   endpointId: string,
   origin: Origin,
   isAwaited: boolean,
+  update?: CrateUpdate,
 ): Promise<string> {
   const capacity = await buildCapacity(deps, isAwaited);
-  return enqueued(deps, await requestCompile(deps, endpointId, origin, capacity), endpointId, origin);
+  return enqueued(deps, await requestCompile(deps, endpointId, origin, capacity, update), endpointId, origin);
 }
 
-/** Builds a source whose outcome is written to no endpoint, and waits for it. @throws AppError when that fails */
+/**
+ * Builds a source whose outcome is written to no endpoint, and waits for it.
+ * @param start what the build begins with besides
+ * @throws AppError when that fails
+ */
 export async function buildSource(
   deps: CompileDependencies,
   source: CompilableSource,
+  start: BuildStart,
   endpointId: string,
   origin: Origin,
 ): Promise<Build & { readonly artifact: string }> {
   const { domain: host } = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
   const capacity = await buildCapacity(deps, true);
-  const requested = await requestBuildOf(deps, { ...source, endpointId: null, host, origin }, capacity);
+  const requested = await requestBuildOf(
+    deps,
+    { ...source, start, endpointId: null, host, origin },
+    capacity,
+  );
   const id = await enqueued(deps, requested, endpointId, origin);
   const build = await awaitBuild(deps, id, endpointId, deps.config.COMPILE_WAIT_MS, deps.waitsEnd);
   const { artifact } = build;
@@ -122,17 +135,21 @@ async function enqueued(
 /**
  * Requests a build of an endpoint's code, unless the same code was already compiled.
  * @param origin with who asked for it, where that is somebody else
+ * @param update which crates are resolved anew
  */
 export async function requestCompile(
   deps: LifecycleDependencies,
   endpointId: string,
   { principal, ...origin }: Origin & Pick<BuildRequest, 'principal'>,
   capacity: BuildCapacity,
+  update?: CrateUpdate,
 ): Promise<RequestedBuild> {
   const endpoint = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
+  const source = compilable(endpoint);
   const request: BuildRequest = {
     endpointId,
-    ...compilable(endpoint),
+    ...source,
+    start: await buildStart(deps.store, endpointId, source, update),
     host: endpoint.domain,
     origin,
     ...(principal !== undefined && { principal }),
@@ -142,25 +159,38 @@ export async function requestCompile(
 
 /** A source that can be compiled. @throws AppError endpoint_has_no_code */
 export function compilable(source: KeyedSource): CompilableSource {
-  const { code, dependencies, entry, files } = source;
+  const { code, dependencies, edition, entry, files, lock } = source;
   if (code !== null && code.trim() !== '')
-    return { code, dependencies: dependencies ?? {}, entry, files, sourceKey: sourceKey(source) };
+    return {
+      ...{ code, dependencies: dependencies ?? {}, edition, entry, files, lock },
+      sourceKey: sourceKey(source),
+    };
   throw new AppError(
     'endpoint_has_no_code',
     'The endpoint has no code to compile: its source is empty. Give it the source of a handler.',
   );
 }
 
-/** Requests a build of a source, unless it was already compiled. @throws AppError no_worker, queue_full */
+/**
+ * Requests a build of a source, unless it was already compiled.
+ * @throws AppError invalid_dependency, no_worker, queue_full
+ */
 export async function requestBuildOf(
   deps: LifecycleDependencies,
   request: BuildRequest,
   { toolchains, canBuild, limit }: BuildCapacity,
 ): Promise<RequestedBuild> {
   const { store } = deps;
-  const known = await knownArtifact(deps, toolchains, request.sourceKey);
+  const known = await knownArtifact(
+    deps,
+    toolchains,
+    buildKey(request.sourceKey, request.start ?? FROM_SOURCE),
+  );
   const cached = known && (await recordCachedBuild(store, request, known));
   if (cached !== undefined) return { id: cached, state: 'known', attempt: 1 };
+  // What was stored or built before may be from a host that is not allowed any more.
+  const { files, dependencies } = request;
+  requireCrateSources('dependencies', dependencies, { files, allowed: deps.config.CARGO_SOURCES });
   if (!canBuild) throw noWorker();
   const { id, attempt, isNew } = await requestBuild(store, request, limit);
   return { id, state: isNew ? 'new' : 'joined', attempt };
@@ -219,14 +249,14 @@ async function stillBuilding(store: Store, id: string): Promise<AppError> {
   );
 }
 
-/** The artifact that one of the toolchains made of the source, if the artifact store still has it. */
+/** The artifact that one of the toolchains made for the key of a build, if the artifact store still has it. */
 async function knownArtifact(
   { store, artifacts }: LifecycleDependencies,
   toolchains: readonly string[],
-  sourceKey: string,
+  key: string,
 ) {
   for (const toolchain of toolchains) {
-    const known = await findArtifact(store, sourceKey, toolchain);
+    const known = await findArtifact(store, key, toolchain);
     if (known && (await artifacts.has(known.digest))) return known;
   }
   return undefined;

@@ -9,5 +9,5 @@ export interface LifecycleDependencies {
   /** Announcements of builds and observations. */
   readonly changes: Changes;
   readonly artifacts: ArtifactStore;
-  readonly config: Pick<Config, 'START_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS'>;
+  readonly config: Pick<Config, 'CARGO_SOURCES' | 'START_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS'>;
 }

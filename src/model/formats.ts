@@ -5,6 +5,7 @@
 
 import { isIP } from 'node:net';
 import { isAscii } from '../util/text.js';
+import { lockProblem } from './cargo-lock.js';
 import { entryProblem, filePathProblem } from './file-paths.js';
 import { filePatternProblem } from './file-patterns.js';
 import { basePathProblem, routePathProblem } from './route-pattern.js';
@@ -29,6 +30,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const HEADER_VALUE = /^([!-~]([ -~\t]*[!-~])?)?$/;
 /** The parser of URLs leaves line breaks out; where the text itself is used, they would begin another header. */
 const VISIBLE = /^[!-~]+$/;
+const REVISION = /^[0-9a-f]{40}$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -66,6 +68,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   'file-pattern': filePatternProblem,
   /** The same, of its code. */
   'entry-path': entryProblem,
+  'cargo-lock': lockProblem,
   base64: (text) => (isBase64(text) ? undefined : 'must be base64, with its padding'),
   /** Like a path; leading and trailing slashes are optional. */
   'base-path': basePathProblem,
@@ -80,6 +83,20 @@ export const FORMATS: Readonly<Record<string, Format>> = {
     isVersionRequirement(text)
       ? undefined
       : `must be a Cargo version requirement such as "1.2", "^1.2.3" or ">=1, <2", not "${text}"`,
+  /** As it stands in a manifest, and in messages. */
+  'git-url': (text) =>
+    isPlainUrl(text)
+      ? undefined
+      : 'must be the URL of a git repository such as https://git.example.com/team/crate.git, without user and password',
+  'git-revision': (text) =>
+    REVISION.test(text)
+      ? undefined
+      : 'must be a whole revision, 40 hexadecimal digits in lower case: branches and tags come to mean another one',
+  'registry-index': (text) =>
+    text.startsWith('sparse+') && text.endsWith('/') && isPlainUrl(text.slice('sparse+'.length))
+      ? undefined
+      : 'must be the sparse index of a registry, such as sparse+https://crates.example.com/index/',
+  'crate-folder': (text) => (text === '.' ? undefined : filePathProblem(text)),
   step: (text) =>
     STEP.test(text) ? undefined : 'must be whole minutes, hours or days, such as 1m, 10m, 1h or 1d',
   /** A status of HTTP, or a class of them. */
@@ -169,6 +186,9 @@ interface Keywords {
   readonly maxLength?: number;
 }
 
+/** Without what a URL has otherwise. */
+const WEB_ADDRESS = 'https://([a-z][a-z0-9]{0,61}\\.){1,5}[a-z]{2,20}/([A-Za-z0-9_-]{1,20}/){0,3}';
+
 /** A name of a file, without what a file system could take for the same one. */
 const FILE_NAME = '[a-z0-9_][a-z0-9_-]{0,59}';
 
@@ -186,6 +206,10 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
   'web-url': { pattern: '^https?://([a-z][a-z0-9]{0,61}\\.){1,5}[a-z]{2,20}(:[0-9]{1,4})?/[A-Za-z0-9/_-]*$' },
   'file-path': { pattern: `^${FILE_NAME}(/${FILE_NAME}){0,3}\\.[a-z]{1,8}$` },
   'entry-path': { pattern: `^${FILE_NAME}(/${FILE_NAME}){0,3}\\.rs$` },
+  'cargo-lock': {
+    pattern:
+      '^version = [34]\n(\n\\[\\[package\\]\\]\nname = "[a-z]{1,9}"\nversion = "[0-9]\\.[0-9]\\.[0-9]"\n){1,3}$',
+  },
   base64: { pattern: BASE64.source },
   'pool-id': { pattern: POOL_ID.source },
   'email-address': { pattern: EMAIL.source, maxLength: 254 },
@@ -196,6 +220,10 @@ export const FORMAT_KEYWORDS: Readonly<Record<string, Keywords>> = {
       .replaceAll('\\d', '[0-9]'),
     maxLength: 200,
   },
+  'git-url': { pattern: `^${WEB_ADDRESS}$` },
+  'git-revision': { pattern: REVISION.source },
+  'registry-index': { pattern: `^sparse\\+${WEB_ADDRESS}$` },
+  'crate-folder': { pattern: `^(\\.|${FILE_NAME}(/${FILE_NAME}){0,3})$` },
   step: { pattern: STEP.source },
   status: { pattern: STATUS.source },
   'trace-id': { pattern: TRACE_ID.source },
@@ -259,6 +287,13 @@ function webUrlProblem(text: string): string | undefined {
   return VISIBLE.test(text)
     ? undefined
     : 'must have visible ASCII characters only: write others as %20, and international hosts in their "xn--" form';
+}
+
+/** Of a web server, in the one form that URLs have, without what is secret or means nothing to git. */
+function isPlainUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || !VISIBLE.test(text)) return false;
+  return url.href === text && `${url.username}${url.password}${url.search}${url.hash}` === '';
 }
 
 function crateNameProblem(name: string): string | undefined {

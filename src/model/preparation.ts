@@ -1,4 +1,4 @@
-/** What a worker builds once for each toolchain before it can compile handlers, and how far it is. */
+/** What a worker builds once before it can compile handlers, and how far it is. */
 import { type Static, Type } from '@sinclair/typebox';
 
 /** A copy of the toolchain for builds that run as other users. */
@@ -7,6 +7,9 @@ export const TOOLCHAIN = 'Rust toolchain';
 export const SDK = 'Rust SDK';
 /** The SDK with tokio: handlers with the async macros are linked against it. */
 export const ASYNC_SDK = 'Rust SDK with async support';
+
+/** What handlers depend on besides the SDK: those that have it wait for it. */
+export const CRATES = 'crates of handlers';
 
 /** Where the details of a problem are, for clients that cannot know the file. */
 export const WORKER_LOG = 'the log of the worker';
@@ -28,6 +31,27 @@ export const Preparation = Type.Object(
   { title: 'Preparation' },
 );
 export type Preparation = Static<typeof Preparation>;
+
+/** A set of crates that a worker is building. */
+export const BuildingCrates = Type.Object(
+  {
+    crates: Type.Integer({ description: 'Crates that are compiled' }),
+    of: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Crates in all; null until they are resolved and downloaded',
+    }),
+    crate: Type.Union([Type.String(), Type.Null()], {
+      description: 'The crate that is being compiled, the longest of several',
+    }),
+    crate_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'For how long' }),
+    seconds: Type.Integer({ description: 'For how long the worker has been at all of them' }),
+    builds: Type.Array(
+      Type.Object({ id: Type.String(), endpoint: Type.Union([Type.String(), Type.Null()]) }),
+      { description: 'The builds that wait for them, with the names of their endpoints' },
+    ),
+  },
+  { title: 'BuildingCrates' },
+);
+export type BuildingCrates = Static<typeof BuildingCrates>;
 
 /** The preparation as a line: `Rust SDK: crates 12 of 34, 20 s`. */
 export function describePreparation({ what, crates, of, seconds, problem }: Preparation): string {

@@ -12,6 +12,12 @@ import { entryProblem, filePathProblem, isRust } from './file-paths.js';
 /** The path of the code, unless the source says another. */
 export const DEFAULT_ENTRY = 'handler.rs';
 
+/** Editions of Rust that code may be written in. */
+export const EDITIONS = ['2021', '2024'] as const;
+export type Edition = (typeof EDITIONS)[number];
+/** That of a source which does not say it. */
+export const DEFAULT_EDITION: Edition = '2021';
+
 /** A file by its content. */
 export interface FileRef {
   /** sha256, in hex. */
@@ -27,10 +33,14 @@ export type FileRefs = Readonly<Record<string, FileRef>>;
 export interface HandlerSource {
   readonly code: string;
   readonly dependencies: Dependencies;
+  /** Null: 2021. */
+  readonly edition: Edition | null;
   /** The path of the code; null: `handler.rs`. */
   readonly entry: string | null;
   /** Null: none. */
   readonly files: FileRefs | null;
+  /** The Cargo.lock of its author, to which its crates are held; null: none. */
+  readonly lock: FileRef | null;
 }
 
 /** A file as JSON has it: its text, or its bytes in base64. */
@@ -41,7 +51,9 @@ export const SOURCE_MEMBERS = [
   'code',
   'entry',
   'files',
+  'edition',
   'dependencies',
+  'lock',
 ] as const satisfies readonly (keyof HandlerSource)[];
 
 /** Sources with more characters than this are looked through in threads, milliseconds for each of so many. */
@@ -50,8 +62,11 @@ export const LONG_SOURCE = 32 * 1024;
 /** A source without its code: where that is, and what is beside it. */
 export type SourceFiles = Pick<HandlerSource, 'entry' | 'files'>;
 
-/** Of a source that is one file. */
-export const ONE_FILE: SourceFiles = { entry: null, files: null };
+/** What a source has beside its code and its crates. */
+export type BesideCode = Omit<HandlerSource, 'code' | 'dependencies'>;
+
+/** Of a source that is one file, and says nothing else. */
+export const ONE_FILE: BesideCode = { edition: null, entry: null, files: null, lock: null };
 
 /** Files as JSON has them, by their paths. */
 export type FileContents = Readonly<Record<string, FileContent>>;
@@ -196,12 +211,15 @@ export function fileRefs(
   contents: Map<string, Uint8Array>,
 ): FileRefs | null {
   if (files.size === 0) return null;
-  const refs = [...files].map(([path, content]): [string, FileRef] => {
-    const digest = digestOf(content);
-    contents.set(digest, content);
-    return [path, { digest, size: content.length }];
-  });
+  const refs = [...files].map(([path, content]): [string, FileRef] => [path, fileRef(content, contents)]);
   return Object.fromEntries(refs.sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** The same of one file. */
+export function fileRef(content: Uint8Array, contents: Map<string, Uint8Array>): FileRef {
+  const digest = digestOf(content);
+  contents.set(digest, content);
+  return { digest, size: content.length };
 }
 
 /** The paths at which two sources have not the same file, in their order. */
@@ -232,6 +250,11 @@ function digestOf(content: Uint8Array): string {
   const digest = DIGESTS.get(content) ?? createHash('sha256').update(content).digest('hex');
   DIGESTS.set(content, digest);
   return digest;
+}
+
+/** The one form of the edition. */
+export function normalEdition(edition: Edition | null | undefined): Edition | null {
+  return edition === DEFAULT_EDITION ? null : (edition ?? null);
 }
 
 /** The one form of the path of the code. */

@@ -12,7 +12,7 @@ import { type FileReference, fileReferences, type InlineModule, type RustFile } 
 export type ReadSourceFile = (path: string) => Promise<Buffer | { readonly problem: string } | undefined>;
 
 /** Says what a file names. */
-type LookThrough = (path: string, code: string) => RustFile;
+export type LookThrough = (path: string, code: string) => RustFile;
 
 export interface FoundFiles {
   /** The files beside the code, by their paths. */

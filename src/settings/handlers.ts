@@ -1,6 +1,6 @@
 /** How handlers are compiled and run, and how they reach services. */
 import { availableParallelism, totalmem } from 'node:os';
-import { integer, oneOf, optionalInteger, text } from './setting.js';
+import { hostSecrets, integer, oneOf, optionalInteger, text, webHosts } from './setting.js';
 
 const HANDLER_NETWORKS = ['none', 'host'] as const;
 
@@ -14,6 +14,12 @@ export const COMPILING = {
     'cores + 1',
   ),
   COMPILE_TIMEOUT_MS: integer(120_000, 100, 3_600_000, 'Time limit of one compiler run, milliseconds.'),
+  CRATES_TIMEOUT_MS: integer(
+    900_000,
+    100,
+    86_400_000,
+    'Processor time that crates may take until one more of them is built, and time for their download, milliseconds.',
+  ),
   COMPILE_MEMORY_MB: integer(4096, 256, 1_048_576, 'Address space of one compiler process, MiB.'),
   COMPILE_TOTAL_MEMORY_MB: integer(
     Math.floor(totalmem() / 2 / 1024 / 1024),
@@ -34,6 +40,12 @@ export const COMPILING = {
     16,
     1_048_576,
     'Processes and threads of one build. In force with namespaces, and when started by root.',
+  ),
+  CARGO_SOURCES: webHosts(
+    'Hosts of git repositories and registries that crates may come from besides crates.io, comma-separated: `git.example.com`, `git.example.com:8443`, or `http://` and a host that has no TLS.',
+  ),
+  CARGO_CREDENTIALS: hostSecrets(
+    'How git servers and registries let cargo in, comma-separated, each with the name of a secret of the installation: `git.example.com=GIT_TOKEN`, with a token or `user:password`; `sparse+https://crates.example.com/=CRATES_TOKEN`, the index with the token of the registry.',
   ),
   COMPILE_WAIT_MS: integer(
     180_000,

@@ -158,6 +158,44 @@ function readNetwork(text: string): string[] {
   return [`${address}/${length ?? bits}`];
 }
 
+/** Web servers by their hosts, as origins: over TLS, unless `http://` is before one. */
+export function webHosts(description: string): Setting<readonly string[]> {
+  return { shown: 'none', description, read: (value) => (value ?? '').split(',').flatMap(readWebHost) };
+}
+
+/** Where crates are from, and the secret of the installation by which it lets the product in. */
+export interface HostSecret {
+  /** The index of a registry, which begins with `sparse+`; else the origin of a web server. */
+  readonly place: string;
+  readonly secret: string;
+}
+
+/** Each with the name of a secret: `git.example.com=GIT_TOKEN`. */
+export function hostSecrets(description: string): Setting<readonly HostSecret[]> {
+  return { shown: 'none', description, read: (value) => (value ?? '').split(',').flatMap(readHostSecret) };
+}
+
+function readHostSecret(text: string): HostSecret[] {
+  if (text.trim() === '') return [];
+  const [, place = '', secret = ''] = /^(.+)=([^=]+)$/.exec(text.trim()) ?? [];
+  const [known] = /^sparse\+https?:\/\/.+\/$/.test(place) ? [place] : readWebHost(place);
+  if (known !== undefined && secret.trim() !== '') return [{ place: known, secret: secret.trim() }];
+  throw new Error(
+    'must be hosts and indexes with names of secrets, such as git.example.com=GIT_TOKEN, or ' +
+      `sparse+https://crates.example.com/=CRATES_TOKEN, which "${text}" is not`,
+  );
+}
+
+function readWebHost(text: string): string[] {
+  const host = text.trim().toLowerCase();
+  if (host === '') return [];
+  const address = /^https?:\/\//.test(host) ? host : `https://${host}`;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  // Nothing but that, in the one form that it has.
+  if (url && address === `${url.protocol}//${url.host}`) return [url.origin];
+  throw new Error(`must be hosts such as git.example.com, or git.example.com:8443, which "${host}" is not`);
+}
+
 export function flag(description: string): Setting<boolean> {
   return {
     shown: '`false`',

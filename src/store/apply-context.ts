@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { InstallationObject, ServiceObject } from '../apply/objects.js';
 import type { Origin } from '../model/actor.js';
+import type { FileRef } from '../model/source-files.js';
 import type { DesiredDeployment } from './endpoint-runs.js';
 import type { NextRun } from './schedules.js';
 
@@ -19,6 +20,8 @@ export interface CompiledHandler {
   readonly sourceKey: string;
   readonly buildId: string;
   readonly artifact: string;
+  /** The lock that its crates were resolved to; null: not known. */
+  readonly resolvedLock: FileRef | null;
 }
 
 /** A config as it is stored, and the secrets that it refers to. */

@@ -1,10 +1,12 @@
-/** The table `artifacts`: the executable for each source and toolchain. */
+/** The table `artifacts`: the executable for each source and toolchain, and the libraries of sets of crates. */
 import type { Diagnostic } from '../model/diagnostic.js';
+import type { FileRef } from '../model/source-files.js';
 import { type Store, transaction } from './database.js';
 import { PINNED_ARTIFACTS } from './versions.js';
 
 /** A row. */
 export interface Artifact {
+  /** Of the build (`buildKey`). */
   readonly source_key: string;
   readonly toolchain: string;
   /** sha256 of the executable. */
@@ -13,9 +15,11 @@ export interface Artifact {
   readonly size: number;
   /** Warnings of its build. */
   readonly diagnostics: readonly Diagnostic[];
+  /** The lock that its crates were resolved to; left out or null: not known. */
+  readonly resolved_lock?: FileRef | null;
 }
 
-/** The artifact that a toolchain made of a source, if it is known. */
+/** The artifact that a toolchain made for the key of a build, if it is known. */
 export async function findArtifact(
   store: Store,
   sourceKey: string,
@@ -30,17 +34,20 @@ export async function findArtifact(
  */
 export async function saveArtifact(
   store: Store,
-  { source_key, toolchain, digest, size, diagnostics }: Artifact,
+  { source_key, toolchain, digest, size, diagnostics, resolved_lock }: Artifact,
 ): Promise<void> {
   await store.knex.raw(
     `WITH same AS (SELECT digest FROM artifacts WHERE digest = ? FOR KEY SHARE)
-     INSERT INTO artifacts (source_key, toolchain, digest, size, diagnostics)
+     INSERT INTO artifacts (source_key, toolchain, digest, size, diagnostics, resolved_lock)
      -- A query that is not used would not be carried out, and not wait.
-     SELECT ?, ?, ?, ?, ?::jsonb FROM (SELECT count(*) FROM same) AS waited
+     SELECT ?, ?, ?, ?, ?::jsonb, ?::jsonb FROM (SELECT count(*) FROM same) AS waited
      ON CONFLICT (source_key, toolchain) DO UPDATE SET
        digest = excluded.digest, size = excluded.size, diagnostics = excluded.diagnostics,
-       created_at = excluded.created_at`,
-    [digest, source_key, toolchain, digest, size, JSON.stringify(diagnostics)],
+       resolved_lock = excluded.resolved_lock, created_at = excluded.created_at`,
+    [
+      ...[digest, source_key, toolchain, digest, size, JSON.stringify(diagnostics)],
+      resolved_lock ? JSON.stringify(resolved_lock) : null,
+    ] as never[],
   );
 }
 

@@ -1,7 +1,7 @@
 /** Attempts of builds: what workers claim, finish, and find abandoned. */
 import type { ErrorCode } from '../errors.js';
 import type { Diagnostic } from '../model/diagnostic.js';
-import { type HandlerSource, SOURCE_MEMBERS } from '../model/source-files.js';
+import { type FileRef, SOURCE_MEMBERS } from '../model/source-files.js';
 import { type Build, type BuildAttempt, type BuildResult, type BuildTimings, findBuild } from './builds.js';
 import { type Store, transaction } from './database.js';
 import { type TurnsOf, turnBy } from './owners.js';
@@ -19,11 +19,9 @@ export const CANCELLED = {
 const CLAIMED = [
   'id',
   'attempt',
-  'source_key',
+  ...(['source_key', 'draft_key', 'base_lock', 'resolves_anew'] as const),
   ...SOURCE_MEMBERS,
-  'owner',
-  'principal',
-  'request_id',
+  ...(['owner', 'principal', 'request_id'] as const),
 ] as const;
 /** What a worker needs to know of a build. */
 export type ClaimedBuild = Pick<Build, (typeof CLAIMED)[number]>;
@@ -48,6 +46,9 @@ export async function claimBuild(
   return build;
 }
 
+/** What versions have of a build. */
+const FINISHED = ['source_key', 'draft_key', ...SOURCE_MEMBERS, 'actor'] as const;
+
 /**
  * Ends a build and writes its outcome to the endpoints that wait for it.
  * @returns false, without effect, when the attempt is no longer current
@@ -68,19 +69,22 @@ export async function finishBuild(
         timings: JSON.stringify(result.timings) as unknown as BuildTimings,
         finished_at: tx.knex.raw('clock_timestamp()') as unknown as Date,
         ...(result.state === 'succeeded'
-          ? { artifact: result.artifact, cached: result.cached }
+          ? {
+              ...{ artifact: result.artifact, cached: result.cached },
+              ...(result.resolvedLock && {
+                resolved_lock: JSON.stringify(result.resolvedLock) as unknown as FileRef,
+              }),
+            }
           : { error_code: result.errorCode, error: result.error }),
       })
-      .returning<Pick<Build, 'source_key' | keyof HandlerSource | 'actor'>[]>([
-        'source_key',
-        ...SOURCE_MEMBERS,
-        'actor',
-      ]);
+      .returning<Pick<Build, (typeof FINISHED)[number]>[]>([...FINISHED]);
     if (!build) return false;
     // A separate statement, whose snapshot includes endpoints that joined while the first one waited for the row lock.
     if (result.state === 'succeeded') {
-      const { source_key: sourceKey, ...source } = build;
-      await addCompiledVersions(tx, { build: id }, { sourceKey, ...source, artifact: result.artifact });
+      const { source_key, draft_key, ...source } = build;
+      const { artifact, resolvedLock = null } = result;
+      const compiled = { sourceKey: draft_key ?? source_key, ...source, artifact, resolvedLock };
+      await addCompiledVersions(tx, { build: id }, compiled);
     } else if (isFaultOfHandler(result.errorCode)) await failEndpointsOf(tx, id, result.error);
     tx.announce('build', id);
     return true;
@@ -173,7 +177,7 @@ export async function buildsOfWaitingOwners(
 
 /** A failure of the service says nothing about an endpoint: its status stays. */
 function isFaultOfHandler(code: ErrorCode): boolean {
-  return code === 'compile_failed' || code === 'compile_timeout';
+  return code === 'compile_failed' || code === 'compile_timeout' || code === 'crates_timeout';
 }
 
 async function failEndpointsOf(tx: Store, build: string, error: string): Promise<void> {

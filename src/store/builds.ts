@@ -4,7 +4,8 @@ import { AppError, type ErrorCode } from '../errors.js';
 import type { Origin, StoredActor } from '../model/actor.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import { ownerOfActor, titleOfOwner } from '../model/owner.js';
-import type { HandlerSource } from '../model/source-files.js';
+import type { FileRef, HandlerSource } from '../model/source-files.js';
+import { type BuildStart, buildKey, FROM_SOURCE } from '../model/source-key.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { findOwnerOfHost, turnBy } from './owners.js';
@@ -25,7 +26,14 @@ export interface BuildTimings {
 /** A row. */
 export interface Build extends HandlerSource {
   readonly id: string;
+  /** Of the source, and of what the build begins with (`buildKey`). */
   readonly source_key: string;
+  /** Of the source alone; null: it is the same. */
+  readonly draft_key: string | null;
+  /** The lock that it begins with, where the source has none; null: none. */
+  readonly base_lock: FileRef | null;
+  /** Whether crates are resolved anew, whatever is known. */
+  readonly resolves_anew: boolean;
   readonly state: BuildState;
   readonly attempt: number;
   /** Whose limit it counts in, and the domain whose turn it takes; null: an earlier version asked for it. */
@@ -40,6 +48,8 @@ export interface Build extends HandlerSource {
   readonly error: string | null;
   readonly diagnostics: Diagnostic[];
   readonly artifact: string | null;
+  /** The lock that crates were resolved to; null: not known. */
+  readonly resolved_lock: FileRef | null;
   readonly timings: BuildTimings;
   readonly worker_id: string | null;
   readonly created_at: Date;
@@ -55,6 +65,8 @@ export interface CompilableSource extends HandlerSource {
 }
 
 export interface BuildRequest extends CompilableSource {
+  /** What it begins with besides its source. */
+  readonly start?: BuildStart;
   /** The endpoint whose draft it is; null when the outcome is written to none. */
   readonly endpointId: string | null;
   /** The host that its endpoint is served at, or `*`: whose turn it takes follows from it. */
@@ -71,6 +83,8 @@ export type BuildResult =
   | {
       readonly state: 'succeeded';
       readonly artifact: string;
+      /** The lock that crates were resolved to; left out or null: not known. */
+      readonly resolvedLock?: FileRef | null;
       readonly diagnostics: readonly Diagnostic[];
       readonly cached: boolean;
       readonly timings: BuildTimings;
@@ -111,14 +125,15 @@ export async function requestBuild(
   limit?: number,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
   const owner = request.owner ?? (await findOwnerOfHost(store, request.host));
-  const { principal = ownerOfActor(request.origin.actor) } = request;
+  const { principal = ownerOfActor(request.origin.actor), start = FROM_SOURCE } = request;
   const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
     `WITH build AS (
-       INSERT INTO builds (source_key, code, entry, files, dependencies, state, owner, principal, request_id, actor)
-       SELECT :sourceKey, :code, :entry, :files::jsonb, :dependencies::jsonb, 'queued', :owner, :principal, :requestId,
-              :actor::jsonb
+       INSERT INTO builds (source_key, draft_key, code, edition, entry, files, dependencies, lock, base_lock,
+                           resolves_anew, state, owner, principal, request_id, actor)
+       SELECT :key, :sourceKey, :code, :edition, :entry, :files::jsonb, :dependencies::jsonb, :lock::jsonb,
+              :baseLock::jsonb, :resolvesAnew, 'queued', :owner, :principal, :requestId, :actor::jsonb
         WHERE :limit::integer IS NULL
-           OR EXISTS (SELECT FROM builds WHERE source_key = :sourceKey AND state IN ('queued', 'running'))
+           OR EXISTS (SELECT FROM builds WHERE source_key = :key AND state IN ('queued', 'running'))
            OR (SELECT count(*) FROM builds WHERE owner = :owner AND state IN ('queued', 'running')) < :limit
        ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET (owner, principal) = (${NEARER_TURN})
        RETURNING id, attempt, xmax = 0 AS "isNew"),
@@ -128,9 +143,13 @@ export async function requestBuild(
      SELECT * FROM build`,
     {
       ...{
-        ...{ sourceKey: request.sourceKey, code: request.code, entry: request.entry },
+        ...{ key: buildKey(request.sourceKey, start), sourceKey: request.sourceKey },
+        ...{ code: request.code, edition: request.edition, entry: request.entry },
         files: request.files && JSON.stringify(request.files),
         dependencies: JSON.stringify(request.dependencies),
+        lock: request.lock && JSON.stringify(request.lock),
+        baseLock: start.lock && JSON.stringify(start.lock),
+        resolvesAnew: start.update !== null,
       },
       ...{ owner, principal, endpointId: request.endpointId, limit: limit ?? null },
       ...{ requestId: request.origin.requestId, actor: JSON.stringify(request.origin.actor) },
@@ -161,7 +180,10 @@ export async function recordCachedBuild(
       await addCompiledVersions(
         tx,
         { endpointId },
-        { ...source, artifact: known.digest, actor: origin.actor },
+        {
+          ...{ ...source, artifact: known.digest, actor: origin.actor },
+          resolvedLock: known.resolved_lock ?? null,
+        },
       );
     return id;
   });
@@ -177,14 +199,15 @@ async function insertCachedBuild(
     `WITH known AS (
        SELECT digest FROM artifacts WHERE source_key = ? AND toolchain = ? AND digest = ? FOR KEY SHARE),
      build AS (
-       INSERT INTO builds (known_for, source_key, code, entry, files, dependencies, state, cached, request_id, actor,
-                           artifact, diagnostics, started_at, finished_at)
-       SELECT ?, ?, ?, ?, ?::jsonb, ?::jsonb, 'succeeded', true, ?, ?::jsonb, digest, ?::jsonb, clock_timestamp(),
-              clock_timestamp()
+       INSERT INTO builds (known_for, source_key, draft_key, code, edition, entry, files, dependencies, lock, base_lock,
+                           state, cached, request_id, actor, artifact, resolved_lock, diagnostics, started_at,
+                           finished_at)
+       SELECT ?, ?, ?, ?, ?, ?, ?::jsonb, ?::jsonb, ?::jsonb, ?::jsonb, 'succeeded', true, ?, ?::jsonb, digest, ?::jsonb,
+              ?::jsonb, clock_timestamp(), clock_timestamp()
          FROM known
        ON CONFLICT (known_for, source_key) WHERE known_for IS NOT NULL DO UPDATE
              SET request_id = excluded.request_id, actor = excluded.actor, artifact = excluded.artifact,
-                 diagnostics = excluded.diagnostics, created_at = excluded.created_at,
+                 resolved_lock = excluded.resolved_lock, diagnostics = excluded.diagnostics, created_at = excluded.created_at,
                  started_at = excluded.started_at, finished_at = excluded.finished_at
        RETURNING id),
      latest AS (
@@ -192,10 +215,15 @@ async function insertCachedBuild(
      SELECT id FROM build`,
     [
       ...[known.source_key, known.toolchain, known.digest],
-      ...[request.endpointId ?? request.host, request.sourceKey],
-      ...[request.code, request.entry, request.files && JSON.stringify(request.files)],
-      JSON.stringify(request.dependencies),
-      ...[request.origin.requestId, JSON.stringify(request.origin.actor), JSON.stringify(known.diagnostics)],
+      ...[request.endpointId ?? request.host, known.source_key, request.sourceKey],
+      ...[request.code, request.edition, request.entry, request.files && JSON.stringify(request.files)],
+      ...[JSON.stringify(request.dependencies), request.lock && JSON.stringify(request.lock)],
+      request.start?.lock ? JSON.stringify(request.start.lock) : null,
+      ...[request.origin.requestId, JSON.stringify(request.origin.actor)],
+      ...[
+        known.resolved_lock ? JSON.stringify(known.resolved_lock) : null,
+        JSON.stringify(known.diagnostics),
+      ],
       ...[JSON.stringify(request.origin.actor), request.endpointId],
     ] as never[],
   );

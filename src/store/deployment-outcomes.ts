@@ -22,7 +22,8 @@ export async function confirmDeployment(store: Store, endpointId: string, id: st
 async function takeDraft(tx: Store, deploymentId: string): Promise<void> {
   await tx.knex.raw(
     `UPDATE endpoints
-        SET code = endpoint_versions.code, entry = endpoint_versions.entry, files = endpoint_versions.files,
+        SET code = endpoint_versions.code, edition = endpoint_versions.edition, entry = endpoint_versions.entry,
+            files = endpoint_versions.files, lock = endpoint_versions.lock,
             dependencies = CASE WHEN endpoints.dependencies IS NOT NULL OR endpoint_versions.dependencies <> '{}'
                                 THEN endpoint_versions.dependencies END,
             source_key = endpoint_versions.source_key, build_id = builds.id, updated_at = ?

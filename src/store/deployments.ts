@@ -4,6 +4,7 @@
  */
 import { AppError } from '../errors.js';
 import type { Origin, StoredActor } from '../model/actor.js';
+import type { FileRef } from '../model/source-files.js';
 import type { CompilableSource } from './builds.js';
 import { type Store, transaction } from './database.js';
 import type { DeployedTarget, StickyBy } from './endpoint-runs.js';
@@ -62,7 +63,7 @@ export interface DeployedDraft {
 /** A source that was compiled to be deployed. */
 export interface SourceDeployment {
   readonly endpointId: string;
-  readonly source: CompilableSource & { readonly artifact: string };
+  readonly source: CompilableSource & { readonly artifact: string; readonly resolvedLock: FileRef | null };
   readonly buildId: string;
   /** Share of the requests; what serves now keeps the rest. */
   readonly percent: number;

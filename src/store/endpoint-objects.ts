@@ -85,20 +85,15 @@ async function serveAgain(tx: Store, id: string, { served, origin, applyId }: Wr
 async function deploy(
   tx: Store,
   id: string,
-  { code, entry, files, dependencies }: EndpointObject,
+  { code, edition, entry, files, dependencies, lock }: EndpointObject,
   { applyId, origin, compiled }: WriteContext,
 ): Promise<void> {
   const handler = compiled.get(id);
   if (!handler || code === null) return;
-  const { sourceKey, artifact, buildId } = handler;
+  const { sourceKey, artifact, resolvedLock, buildId } = handler;
   const source = {
-    sourceKey,
-    code,
-    entry,
-    files,
-    dependencies: dependencies ?? {},
-    artifact,
-    actor: origin.actor,
+    ...{ sourceKey, code, edition, entry, files, dependencies: dependencies ?? {}, lock },
+    ...{ artifact, resolvedLock, actor: origin.actor },
   };
   const [added] = await addVersions(tx, [id], source);
   if (!added) throw new Error(`no version was added to the endpoint ${id}`);

@@ -7,7 +7,13 @@ import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
-import { type FileRefs, requireSource, SOURCE_MEMBERS } from '../model/source-files.js';
+import {
+  type Edition,
+  type FileRef,
+  type FileRefs,
+  requireSource,
+  SOURCE_MEMBERS,
+} from '../model/source-files.js';
 import { type KeyedSource, sourceKey } from '../model/source-key.js';
 import { requireServicesForDomain } from './bindings.js';
 import { nextUpdatedAt, type Store, transaction } from './database.js';
@@ -44,11 +50,15 @@ export interface Endpoint {
   readonly collection_id: string | null;
   readonly description: string | null;
   readonly code: string | null;
+  /** Null: 2021. */
+  readonly edition: Edition | null;
   /** The path of the code among the files; null: `handler.rs`. */
   readonly entry: string | null;
   /** The files beside the code; null: none. */
   readonly files: FileRefs | null;
   readonly dependencies: Dependencies | null;
+  /** The Cargo.lock of its author; null: none. */
+  readonly lock: FileRef | null;
   readonly limits: EndpointLimits | null;
   readonly policies: Policies | null;
   readonly enabled: boolean;

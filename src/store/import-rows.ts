@@ -17,7 +17,7 @@ interface ImportColumns extends Endpoint {
 
 const EXISTING_COLUMNS = [
   ...(['id', 'collection_id', 'name', 'path', 'method', 'description'] as const),
-  ...(['entry', 'files', 'dependencies'] as const),
+  ...(['edition', 'entry', 'files', 'dependencies', 'lock'] as const),
   ...([
     'policies',
     'route',
@@ -43,7 +43,7 @@ export interface ExistingEndpoint extends Pick<ImportColumns, (typeof EXISTING_C
 const ADDED_COLUMNS = [
   ...(['id', 'name', 'path', 'method', 'domain', 'collection_id', 'description', 'code'] as const),
   ...(['dependencies', 'policies', 'route', 'route_key', 'source_key'] as const),
-  ...(['entry', 'files'] as const),
+  ...(['edition', 'entry', 'files', 'lock'] as const),
   ...(['imported_from', 'imported_document_id', 'imported_operation'] as const),
   ...(['generated_digest', 'handler_digest'] as const),
 ] as const;
@@ -52,7 +52,8 @@ type Addition = Pick<ImportColumns, (typeof ADDED_COLUMNS)[number]>;
 
 /** Columns that an import writes, with new or old values. */
 const CHANGED_COLUMNS = [
-  ...(['name', 'path', 'description', 'entry', 'files', 'dependencies', 'policies', 'route'] as const),
+  ...(['name', 'path', 'description', 'edition', 'entry', 'files', 'dependencies'] as const),
+  ...(['lock', 'policies', 'route'] as const),
   ...(['imported_from', 'imported_document_id', 'imported_operation'] as const),
   ...(['generated_digest', 'handler_digest'] as const),
 ] as const;

@@ -12,7 +12,7 @@ import type { Policies } from '../model/policies/policies.js';
 import { enforceSame } from '../model/policies/same-validation.js';
 import type { ValidateMode, ValidatePolicy } from '../model/policies/validate.js';
 import { joinRoute, RouteSyntaxError, routeBelow, routeKey } from '../model/route-pattern.js';
-import { ONE_FILE, type SourceFiles } from '../model/source-files.js';
+import { type Edition, normalEdition, ONE_FILE, type SourceFiles } from '../model/source-files.js';
 import { sourceKey } from '../model/source-key.js';
 import type { Store } from './database.js';
 import type { EndpointStatus } from './endpoints.js';
@@ -35,6 +35,8 @@ export interface ApiToImport {
   readonly endpoints: readonly ImportedEndpoint[];
   /** Dependencies of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
+  /** The edition of all handlers; undefined keeps that of existing endpoints. */
+  readonly edition?: Edition;
   /** The document itself, for exports. */
   readonly document: KeptDocument | null;
   /** Whether requests are to be validated; unless it is said, endpoints keep the policies that they have. */
@@ -220,6 +222,7 @@ function additionOf(
   const code = endpoint.handler?.code ?? endpoint.generatedCode;
   const { entry, files } = endpoint.handler ?? ONE_FILE;
   const dependencies = endpoint.handler && noneAsNull(api.dependencies);
+  const edition = endpoint.handler && normalEdition(api.edition);
   return {
     id: randomUUID(),
     name: endpoint.name,
@@ -228,12 +231,12 @@ function additionOf(
     domain,
     collection_id: collection?.id ?? null,
     description: endpoint.description,
-    ...{ code, entry, files },
+    ...{ code, edition, entry, files, lock: null },
     dependencies,
     policies: policiesOf(null, endpoint, api),
     route,
     route_key,
-    source_key: sourceKey({ code, dependencies, entry, files }),
+    source_key: sourceKey({ code, dependencies, edition, entry, files, lock: null }),
     imported_from: api.title,
     ...originOf(endpoint, documentId),
     generated_digest: endpoint.handler ? null : digest(code),
@@ -260,8 +263,11 @@ export function changeOf(
     endpoint.handler && api.dependencies ? noneAsNull(api.dependencies) : before.dependencies;
   // A handler brings its files; generated code has none, and replaces no code that a user wrote.
   const { entry, files } = code === undefined ? before : (endpoint.handler ?? ONE_FILE);
+  const edition = endpoint.handler && api.edition !== undefined ? normalEdition(api.edition) : before.edition;
   const changesFiles = entry !== before.entry || !isDeepStrictEqual(files, before.files);
   const changesDependencies = !isDeepStrictEqual(dependencies ?? {}, before.dependencies ?? {});
+  // An import has no lock, and that of other crates does not fit.
+  const lock = changesDependencies ? null : before.lock;
   const policies = policiesOf(before.policies, endpoint, api);
   const changesPolicies = !isDeepStrictEqual(policies, before.policies);
   const rerouted = route !== before.route || changesPolicies;
@@ -272,6 +278,7 @@ export function changeOf(
     rerouted ||
     changesDependencies ||
     changesFiles ||
+    edition !== before.edition ||
     (code !== undefined && code.digest !== before.code_digest);
   const isNoted =
     before.imported_from !== api.title ||
@@ -285,7 +292,7 @@ export function changeOf(
     name: endpoint.name,
     path,
     description,
-    ...{ entry, files, dependencies },
+    ...{ edition, entry, files, dependencies, lock },
     policies,
     route,
     imported_from: api.title,
@@ -293,7 +300,8 @@ export function changeOf(
     generated_digest: code ? code.generated : before.generated_digest,
     handler_digest: code ? code.brought : before.handler_digest,
     code: code?.text ?? null,
-    source_key: code === undefined ? null : sourceKey({ code: code.text, entry, files, dependencies }),
+    source_key:
+      code === undefined ? null : sourceKey({ code: code.text, edition, entry, files, dependencies, lock }),
     rerouted,
     is_visible: isVisible,
   };

@@ -19,6 +19,18 @@ export async function installationSecrets(store: Store): Promise<SecretName[]> {
     .select<SecretName[]>('name', 'updated_at', 'actor');
 }
 
+/** The encrypted values of those of these secrets that there are, by name. */
+export async function sealedInstallationSecrets(
+  store: Store,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await store
+    .knex('installation_secrets')
+    .whereIn('name', [...names])
+    .select<{ name: string; value_encrypted: string }[]>('name', 'value_encrypted');
+  return new Map(rows.map(({ name, value_encrypted }) => [name, value_encrypted]));
+}
+
 /** The names of secrets that were set after a moment, or at it. */
 export async function secretsChangedSince(store: Store, moment: Date): Promise<ReadonlySet<string>> {
   const names = await store

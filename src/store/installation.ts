@@ -9,7 +9,6 @@ import type {
   ScheduleObject,
   ServiceObject,
 } from '../apply/objects.js';
-import { ONE_FILE } from '../model/source-files.js';
 import { mapInParts, Pauses } from '../util/pauses.js';
 import type { Store } from './database.js';
 
@@ -46,8 +45,8 @@ const COLLECTIONS = `
 
 const ENDPOINTS = `
   SELECT endpoints.id, endpoints.domain AS host, method, route, path, endpoints.name, collections.name AS collection,
-         domains.host AS collection_host, endpoints.description, endpoints.enabled, code, entry, files, dependencies,
-         limits, endpoints.policies, endpoints.stack, ${RUNNING} AS running
+         domains.host AS collection_host, endpoints.description, endpoints.enabled, code, edition, entry, files,
+         dependencies, lock, limits, endpoints.policies, endpoints.stack, ${RUNNING} AS running
     FROM endpoints
     LEFT JOIN collections ON collections.id = endpoints.collection_id
     LEFT JOIN domains ON domains.id = collections.domain_id
@@ -129,8 +128,8 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
       object: {
         kind: 'endpoint',
         ...row,
-        // Without code, files say nothing, and no folder can say them.
-        ...(row.code === null && ONE_FILE),
+        // Without code, files and a lock say nothing, and no folder can say them.
+        ...(row.code === null && { entry: null, files: null, lock: null }),
         dependencies: someOrNull(row.dependencies),
         limits: someOrNull(row.limits),
         policies: someOrNull(row.policies),

@@ -57,9 +57,12 @@ export async function endpointsOfSources(
   const { knex } = store;
   const owners = knex.raw(
     `SELECT builds.id AS build_id, endpoints.id AS endpoint_id
-       FROM builds JOIN endpoints USING (source_key) WHERE builds.id = ANY(:ids)
+       FROM builds JOIN endpoints ON endpoints.source_key = coalesce(draft_key, builds.source_key)
+      WHERE builds.id = ANY(:ids)
       UNION
-     SELECT builds.id, endpoint_id FROM builds JOIN endpoint_versions USING (source_key) WHERE builds.id = ANY(:ids)`,
+     SELECT builds.id, endpoint_id
+       FROM builds JOIN endpoint_versions AS versions ON versions.source_key = coalesce(draft_key, builds.source_key)
+      WHERE builds.id = ANY(:ids)`,
     { ids: [...ids] },
   );
   const ranked = knex('endpoints')

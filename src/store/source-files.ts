@@ -1,6 +1,9 @@
-/** The table `source_files`: contents of the files of sources, each once. Who has a source has paths and digests. */
+/**
+ * The table `source_files`: contents of the files of sources, and of locks, each once. Who has a source has paths and
+ * digests.
+ */
 import type { Scope } from '../model/permission.js';
-import type { FileRef, FileRefs } from '../model/source-files.js';
+import { type FileRef, type FileRefs, fileRef } from '../model/source-files.js';
 import { type Store, transaction } from './database.js';
 import { visible } from './visibility.js';
 
@@ -68,6 +71,20 @@ export async function readSourceFiles(
   );
 }
 
+/** The text of a lock. */
+export async function readLock(store: Store, lock: FileRef): Promise<string> {
+  const name = 'Cargo.lock';
+  return String((await readSourceFiles(store, { [name]: lock })).get(name));
+}
+
+/** Stores the text of a lock, as files of sources are. */
+export async function keepLock(store: Store, text: string): Promise<FileRef> {
+  const contents = new Map<string, Uint8Array>();
+  const lock = fileRef(Buffer.from(text), contents);
+  await keepSourceFiles(store, contents);
+  return lock;
+}
+
 /** A file of an endpoint, without its content. */
 export interface ListedFile extends FileRef {
   readonly path: string;
@@ -103,14 +120,31 @@ export async function listSourceFiles(
   return rows.sort((left, right) => (left.path < right.path ? -1 : 1));
 }
 
-/** SQL: digests of the files of all sources, also of those that a rollback brings back. */
+/** Columns with locks, by their tables. */
+const LOCKS = {
+  endpoints: ['lock'],
+  endpoint_versions: ['lock', 'resolved_lock'],
+  builds: ['lock', 'base_lock', 'resolved_lock'],
+  artifacts: ['resolved_lock'],
+} as const;
+
+/** SQL: digests of the files and locks of all sources, also of those that a rollback brings back. */
 const USED = [
   ...['endpoints', 'endpoint_versions', 'builds'].map(
     (table) => `SELECT file.value->>'digest' AS digest FROM ${table}, jsonb_each(files) AS file`,
   ),
+  ...Object.entries(LOCKS).flatMap(([table, columns]) =>
+    columns.map((column) => `SELECT ${column}->>'digest' FROM ${table}`),
+  ),
+  ...(['lock', 'resolved_lock'] as const).map(
+    (column) => `SELECT row->'${column}'->>'digest' FROM apply_undo
+    WHERE table_name IN ('endpoints', 'endpoint_versions')`,
+  ),
   `SELECT file.value->>'digest' FROM apply_undo, jsonb_each(nullif(row->'files', 'null')) AS file
     WHERE table_name IN ('endpoints', 'endpoint_versions')`,
-  `SELECT jsonb_path_query(changes, '$[*].*.files.*.digest') #>> '{}' FROM applies`,
+  ...['files.*', 'lock'].map(
+    (member) => `SELECT jsonb_path_query(changes, '$[*].*.${member}.digest') #>> '{}' FROM applies`,
+  ),
 ].join('\n   UNION ALL\n');
 
 /** What becomes of contents: some are used again, some no more, and some have not been used for long. */

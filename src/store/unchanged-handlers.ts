@@ -15,8 +15,8 @@ export interface UnchangedHandler {
 }
 
 /**
- * Queued handlers whose endpoint runs, on all live gateways, the artifact that a live worker's toolchain made of its
- * source.
+ * Queued handlers whose endpoint runs, on all live gateways, what was made of its source, which is an artifact that a
+ * live worker's toolchain makes.
  */
 export async function unchangedHandlers(store: Store, importId: string): Promise<UnchangedHandler[]> {
   const { rows } = await store.knex.raw<{ rows: UnchangedHandler[] }>(
@@ -31,7 +31,7 @@ export async function unchangedHandlers(store: Store, importId: string): Promise
              AND targets->0->>'artifact' = endpoints.artifact)
         AND EXISTS (
           SELECT 1 FROM artifacts JOIN nodes ON kind = 'worker' AND ${IS_LIVE_NODE} AND info->>'toolchain' = toolchain
-           WHERE artifacts.source_key = endpoints.source_key AND artifacts.digest = endpoints.artifact)
+           WHERE artifacts.digest = endpoints.artifact)
         AND EXISTS (SELECT 1 FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE})
         AND NOT EXISTS (
           SELECT 1 FROM nodes LEFT JOIN observations ON node_id = nodes.id AND endpoint_id = endpoints.id

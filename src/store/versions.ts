@@ -1,6 +1,7 @@
 /** The table `endpoint_versions`: the sources of an endpoint that were compiled. */
 import type { StoredActor } from '../model/actor.js';
-import type { HandlerSource } from '../model/source-files.js';
+import { hasCrates } from '../model/crates.js';
+import type { FileRef, HandlerSource } from '../model/source-files.js';
 import { SERVED_BEFORE } from './apply-rows.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
@@ -17,6 +18,8 @@ export interface EndpointVersion extends HandlerSource {
   readonly source_key: string;
   /** Digest of the executable that was made last. It may have been deleted. */
   readonly artifact: string;
+  /** The lock that crates were resolved to for that; null: not known. */
+  readonly resolved_lock: FileRef | null;
   readonly message: string | null;
   /** Who made it; null: not known. */
   readonly actor: StoredActor | null;
@@ -26,6 +29,8 @@ export interface EndpointVersion extends HandlerSource {
 /** A source that was compiled. */
 export interface CompiledSource extends CompilableSource {
   readonly artifact: string;
+  /** The lock that crates were resolved to for that; left out or null: not known. */
+  readonly resolvedLock?: FileRef | null;
   readonly message?: string | null;
   /** Null: not known. */
   readonly actor: StoredActor | null;
@@ -39,9 +44,9 @@ export interface AddedVersion {
 }
 
 /**
- * Makes a compiled source the newest version of endpoints, unless their newest version is of the same source: then its
- * executable is replaced, and its message where there is another one. The number of a version that was removed is not
- * given again.
+ * Makes a compiled source the newest version of endpoints, unless their newest version is of the same source, and of
+ * the same crates: then its executable is replaced, and its message where there is another one. The number of a
+ * version that was removed is not given again.
  */
 export function addVersions(
   tx: Store,
@@ -86,13 +91,20 @@ async function addTo(
   tx: Store,
   condition: 'id = ANY(?)' | 'build_id = ?',
   value: string | string[],
-  { sourceKey, code, entry, files, dependencies, artifact, message = null, actor }: CompiledSource,
+  source: CompiledSource,
   alsoSet = '',
   by = '?::jsonb',
 ): Promise<AddedVersion[]> {
+  const { sourceKey, code, edition, entry, files, dependencies, lock } = source;
+  const { artifact, resolvedLock = null, message = null, actor } = source;
+  const crates = hasCrates(source) ? (resolvedLock?.digest ?? null) : null;
   const { rows } = await tx.knex.raw<{ rows: AddedVersion[] }>(
     `WITH before AS (
        SELECT id, CASE WHEN artifact_source_key IS NOT DISTINCT FROM ? AND latest_version IS NOT NULL
+                        AND NOT EXISTS (
+                          SELECT FROM endpoint_versions AS newest
+                           WHERE newest.endpoint_id = endpoints.id AND newest.version = latest_version
+                             AND newest.resolved_lock->>'digest' <> ?::text)
                        THEN latest_version ELSE coalesce(greatest(last_number, latest_version), 0) + 1 END AS number
          FROM endpoints WHERE ${condition} ORDER BY id FOR UPDATE),
      numbered AS (
@@ -100,16 +112,19 @@ async function addTo(
               last_number = greatest(last_number, number)${alsoSet}
          FROM before WHERE endpoints.id = before.id
        RETURNING endpoints.id, endpoints.latest_version, endpoints.build_actor)
-     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, entry, files, dependencies, artifact, message,
-                                    actor)
-     SELECT id, latest_version, ?, ?, ?, ?, ?, ?, ?, ${by} FROM numbered
+     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, edition, entry, files, dependencies, lock,
+                                    artifact, resolved_lock, message, actor)
+     SELECT id, latest_version, ?, ?, ?, ?, ?, ?, ?::jsonb, ?, ?::jsonb, ?, ${by} FROM numbered
      ON CONFLICT (endpoint_id, version) DO UPDATE
-           SET artifact = excluded.artifact, message = coalesce(excluded.message, endpoint_versions.message)
+           SET artifact = excluded.artifact,
+               resolved_lock = coalesce(excluded.resolved_lock, endpoint_versions.resolved_lock),
+               message = coalesce(excluded.message, endpoint_versions.message)
      RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
     [
-      ...[sourceKey, value, artifact, sourceKey],
-      ...[sourceKey, code, entry, files && JSON.stringify(files)],
-      ...[JSON.stringify(dependencies), artifact, message],
+      ...[sourceKey, crates, value, artifact, sourceKey],
+      ...[sourceKey, code, edition, entry, files && JSON.stringify(files)],
+      ...[JSON.stringify(dependencies), lock && JSON.stringify(lock)],
+      ...[artifact, resolvedLock && JSON.stringify(resolvedLock), message],
       actor && JSON.stringify(actor),
     ] as never[],
   );
@@ -149,6 +164,22 @@ export async function findVersion(
   return store.knex<EndpointVersion>('endpoint_versions').where({ endpoint_id: endpointId, version }).first();
 }
 
+/** The lock that the newest version of an endpoint has or was built with, and its number; undefined: none is known. */
+export async function lockOfNewestVersion(
+  store: Store,
+  endpointId: string,
+): Promise<{ readonly version: number; readonly lock: FileRef } | undefined> {
+  return store
+    .knex('endpoint_versions')
+    .join('endpoints', { 'endpoints.id': 'endpoint_id', latest_version: 'endpoint_versions.version' })
+    .where({ endpoint_id: endpointId })
+    .whereRaw('coalesce(endpoint_versions.lock, resolved_lock) IS NOT NULL')
+    .first(
+      'endpoint_versions.version',
+      store.knex.raw('coalesce(endpoint_versions.lock, resolved_lock) AS lock'),
+    );
+}
+
 /** Deletes a version that never served. When it was the newest, the one before it is the newest again. */
 export async function removeVersion(tx: Store, endpointId: string, version: number): Promise<void> {
   const removed = await tx.knex('endpoint_versions').where({ endpoint_id: endpointId, version }).delete();
@@ -162,13 +193,17 @@ export async function removeVersion(tx: Store, endpointId: string, version: numb
   );
 }
 
-/** Records the executable that was made of a version again. */
+/** Records the executable that was made of a version again, and the lock that it was made with. */
 export async function replaceArtifact(
   store: Store,
   { endpoint_id, version }: EndpointVersion,
   artifact: string,
+  resolvedLock: FileRef | null,
 ): Promise<void> {
-  await store.knex('endpoint_versions').where({ endpoint_id, version }).update({ artifact });
+  await store
+    .knex('endpoint_versions')
+    .where({ endpoint_id, version })
+    .update({ artifact, ...(resolvedLock && { resolved_lock: JSON.stringify(resolvedLock) }) });
 }
 
 /** SQL: digests of the executables that versions, deployments and rollbacks of applies need, for `IN`. */

@@ -123,3 +123,8 @@ export async function giveToRoot(folder: string): Promise<void> {
   // Last: until then it is tried again.
   await lchown(folder, 0, UNTRUSTED_GROUP);
 }
+
+/** Gives a folder, and all in it, to an untrusted program that has not begun. */
+export async function giveToUser(folder: string, user: number): Promise<void> {
+  await execute('chown', ['-hR', `${user}:${UNTRUSTED_GROUP}`, '--', folder]);
+}

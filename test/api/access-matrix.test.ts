@@ -4,7 +4,7 @@ import { kindsInPath } from '../../src/api/access/references.js';
 import { ROUTES } from '../../src/api/app.js';
 import { PAGES } from '../../src/api/middleware/authorize.js';
 import { PERMISSIONS, PERMISSIONS_OF_ROLE, type Permission, ROLES } from '../../src/model/permission.js';
-import { ADMIN, addUser, type Person } from '../support/access.js';
+import { ADMIN, addUser, makeToken, type Person } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { HttpResponse } from '../support/client.js';
 import { type DomainObjects, fillDomain, pathWith, SMALL_SPEC } from '../support/domain-objects.js';
@@ -135,6 +135,28 @@ describe('access to all routes', () => {
       expect((await call('GET', '/queues', person)).status, who).to.equal(expected);
       expect((await call('GET', '/metrics', person)).status, who).to.equal(expected);
     }
+  });
+
+  it('shows the crates of the SDK to whoever has a credential, which cargo sends without a scheme', async () => {
+    const path = '/crates/config.json';
+    for (const [who, person] of people) {
+      const { status, body } = await call('GET', path, person);
+      expect(status, who).to.equal(200);
+      expect(body).to.include({ 'auth-required': true });
+    }
+    const { token } = await makeToken(api, admin, ['domains:read']);
+    for (const [authorization, expected] of [
+      [token, 200],
+      [`Bearer ${token}`, 200],
+      [`egw_${'0'.repeat(36)}`, 401],
+      ['wrong', 401],
+    ] as const) {
+      const response = await api.send('GET', path, { headers: { authorization } });
+      expect(response.status, authorization).to.equal(expected);
+    }
+    // Nowhere else.
+    const elsewhere = await api.send('GET', '/api/domains', { headers: { authorization: token } });
+    expect(elsewhere.status).to.equal(401);
   });
 
   it('answers 404 to foreign ids and hosts in queries and bodies', async () => {

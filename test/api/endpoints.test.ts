@@ -8,6 +8,9 @@ import { keyOf } from '../support/one-file.js';
 
 type Endpoint = Static<typeof EndpointView>;
 
+/** How what is stored as null is shown. */
+const SHOWN_DEFAULTS = { edition: '2021', entry: 'handler.rs', files: {} };
+
 describe('endpoints', () => {
   let api: TestApi;
   let domainId: string;
@@ -42,7 +45,7 @@ describe('endpoints', () => {
     const endpoint = await create({ path: '/minimal/{id}' });
     expect(endpoint).to.have.all.keys(Object.keys(EndpointView.properties));
     expect(endpoint).to.deep.include({ name: 'E', path: '/minimal/{id}', method: 'GET', domain: '*' });
-    expect(endpoint).to.deep.include({ ...ENDPOINT_DEFAULTS, entry: 'handler.rs', files: {} });
+    expect(endpoint).to.deep.include({ ...ENDPOINT_DEFAULTS, ...SHOWN_DEFAULTS });
     expect(endpoint).to.include({ status: 'created', needs_compile: false, running: false });
     for (const none of ['last_error', 'pid', 'build_id']) expect(endpoint).to.have.property(none, null);
     expect(endpoint.id).to.match(UUID);
@@ -237,7 +240,7 @@ describe('endpoints', () => {
         collection_id: collectionId,
         description: 'd',
         code: 'fn b() {}',
-        ...{ entry: 'src/b.rs', files: { 'src/a.rs': '// a' } },
+        ...{ edition: '2024', entry: 'src/b.rs', files: { 'src/a.rs': '// a' } },
         dependencies: { b: '2' },
         limits: { concurrent_requests: 2 },
         enabled: false,
@@ -246,7 +249,7 @@ describe('endpoints', () => {
       expect(after).to.deep.include(changes);
       expect(expectData(await api.get(`/api/endpoints/${id}`))).to.deep.equal(after);
       const cleared = ENDPOINT_DEFAULTS;
-      const shown = { ...cleared, entry: 'handler.rs', files: {} };
+      const shown = { ...cleared, ...SHOWN_DEFAULTS };
       expect(expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, cleared))).to.deep.include(shown);
     });
 
@@ -493,6 +496,8 @@ describe('endpoints', () => {
       [{ code: {} }, /^body\.code: must be a string or null, not an object/],
       [{ code: 'a\u0000' }, /^body\.code: must not have NUL/],
       [{ enabled: 'no' }, /^body\.enabled: must be a boolean/],
+      [{ edition: '2018' }, /^body\.edition: must be one of 2021, 2024/],
+      [{ edition: 2024 }, /^body\.edition: must be a string or null/],
       [{ dependencies: [] }, /^body\.dependencies: must be an object or null/, 'invalid_dependency'],
       [{ dependencies: 'serde' }, /^body\.dependencies: must be an object/, 'invalid_dependency'],
       [
@@ -531,13 +536,16 @@ describe('endpoints', () => {
         /\.serde\.version: must be a Cargo/,
         'invalid_dependency',
       ],
-      [{ dependencies: { serde: { path: '/etc' } } }, /\.serde\.\w+: /, 'invalid_dependency'],
+      [{ dependencies: { a: { path: '/etc' } } }, /\.a\.path: must be relative/, 'invalid_dependency'],
+      [{ dependencies: { serde: { path: 'a' } } }, /\.serde\.path: is not acc/, 'invalid_dependency'],
+      [{ dependencies: { a: { path: 'a' } } }, /\.a\.path: there is no a\/Cargo/, 'invalid_dependency'],
+      [{ dependencies: { a: { path: '.' } } }, /\.a\.path: there is no src\/lib/, 'invalid_dependency'],
+      [{ dependencies: { a: { git: 'x' } } }, /\.a\.git: must be the URL/, 'invalid_dependency'],
       [
-        { dependencies: { serde: { version: '1', path: '/etc' } } },
-        /\.serde\.path: is not acc/,
+        { dependencies: { a: { git: 'https://git.example/x' } } },
+        /\.a\.git: is not of a host that the operator allows: crates may be from crates\.io only/,
         'invalid_dependency',
       ],
-      [{ dependencies: { serde: { git: 'x' } } }, /\.serde\.git: is not acc/, 'invalid_dependency'],
       [
         { dependencies: { serde: { version: '1', registry: 'x' } } },
         /\.serde\.registry: /,

@@ -115,6 +115,7 @@ endpoints:
   name: ../../é / x
   handler: all-hosts/e_x.rs
   running: false
+  dependencies: {}
 - host: api.example.com
   method: GET
   collection: shop
@@ -123,6 +124,7 @@ endpoints:
   name: GetPet
   handler: api.example.com/shop/GetPet.rs
   running: false
+  dependencies: {}
 - host: api.example.com
   method: GET
   collection: shop
@@ -131,6 +133,7 @@ endpoints:
   name: getPet
   handler: api.example.com/shop/getPet-2.rs
   running: false
+  dependencies: {}
   bindings:
     cache: db
 `);

@@ -25,6 +25,7 @@ describe('health and statistics', () => {
         status: 'healthy',
         version,
         sandbox: { gateway: null, worker: null },
+        rustc: [],
         preparing: [],
         log: { hour_percent: 0, leaves_out: false },
         key_rotation: null,

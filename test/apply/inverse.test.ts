@@ -15,13 +15,15 @@ const endpoint = (more: object) =>
     ...more,
   }) as unknown as InstallationObject;
 const dependencies = { regex: '1' };
-const before = endpoint({ code: '// old', entry: null, files: { 'a.rs': FILE }, dependencies });
-const after = endpoint({ code: '// new', entry: 'src/h.rs', files: { 'src/b.rs': FILE }, dependencies });
+const old = { code: '// old', entry: null, files: { 'a.rs': FILE }, edition: null, lock: null };
+const before = endpoint({ ...old, dependencies });
+const made = { code: '// new', entry: 'src/h.rs', files: { 'src/b.rs': FILE }, edition: '2024', lock: FILE };
+const after = endpoint({ ...made, dependencies });
 const inverse = (now: InstallationObject) =>
   inverseOf({ action: 'update', id: '1', before, after, fields: [] }, now, now);
 
 describe('the inverse of a change of an apply', () => {
-  it('brings back code, entry, files and crates together', () => {
+  it('brings back code, entry, files, edition, crates and lock together', () => {
     expect(inverse(after).change?.after).to.deep.equal(before);
     const described = endpoint({ ...after, name: 'b' });
     expect(inverse(described).change?.after).to.deep.equal({ ...before, name: 'b' });

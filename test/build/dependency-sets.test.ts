@@ -15,7 +15,8 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DependencySets, linkingTo, type PreparedSet, targetOf } from '../../src/build/dependency-sets.js';
+import { DependencySets, type PreparedSet } from '../../src/build/dependency-sets.js';
+import { linkingTo, targetOf } from '../../src/build/prepared-sets.js';
 import type { Toolchain } from '../../src/build/toolchain.js';
 import type { Dependencies } from '../../src/model/crates.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
@@ -35,7 +36,7 @@ case "$1" in
     echo '{"reason":"build-script-executed","package_id":"sys 1","linked_paths":["native='$CARGO_TARGET_DIR'/out"]}'
     ;;
   metadata)
-    echo '{"resolve":{"root":"handler 0","nodes":[{"id":"handler 0","deps":[{"name":"serde","pkg":"serde 1"},{"name":"unused","pkg":"unused 1"}]}]}}'
+    echo '{"packages":[{"id":"serde 1","name":"serde"},{"id":"unused 1","name":"unused"}],"resolve":{"root":"handler 0","nodes":[{"id":"handler 0","deps":[{"name":"serde","pkg":"serde 1"},{"name":"unused","pkg":"unused 1"}]},{"id":"serde 1","deps":[]},{"id":"unused 1","deps":[]}]}}'
     ;;
 esac
 `;
@@ -87,6 +88,8 @@ describe('dependency sets', () => {
         toolchain,
         sandbox,
         env: { PATH: process.env['PATH'] ?? '' },
+        crateSources: [],
+        credentials: async () => [],
         limits: { ...limits, timeoutMs },
         ...(signal && { signal }),
       },
@@ -99,6 +102,7 @@ describe('dependency sets', () => {
     const [name = ''] = await readdir(join(folder.path, 'sets'));
     return readFile(join(folder.path, 'sets', name, 'project', 'Cargo.toml'), 'utf8');
   };
+  const messageOf = (result: PreparedSet) => (result.ok ? '' : result.diagnostics[0]?.message);
   const argsOf = (prepared: PreparedSet) => {
     if (!prepared.ok) throw new Error(`not prepared: ${JSON.stringify(prepared.diagnostics)}`);
     return linkingTo(prepared.libraries, targetOf(prepared.libraries));
@@ -212,21 +216,73 @@ describe('dependency sets', () => {
     expect((await sets.prepare({ dependencies: { nope: '1' }, async: false })).ok).to.equal(true);
   });
 
-  it('reports that cargo has exceeded its time limit', async () => {
+  it('says that crates were not downloaded in time', async () => {
     await script('#!/bin/sh\nsleep 1000\n');
     const result = await open('sets', undefined, 100).prepare({ dependencies: { regex: '1' }, async: false });
     expect(result).to.deep.include({ ok: false, outcome: 'timed-out' });
-    expect(result.ok ? '' : result.diagnostics[0]?.message).to.match(/COMPILE_TIMEOUT_MS/);
+    expect(messageOf(result)).to.match(/not downloaded within 0\.1 s \(CRATES_TIMEOUT_MS\)/);
   });
 
-  it('ends cargo when a preparation is aborted, and leaves nothing of a set with crates', async () => {
+  it('ends a crate that uses the processor for too long, names it, and keeps those before it', async () => {
+    const endless = 'echo "   Compiling unused v1.0.0" >&2; while :; do :; done';
+    await script(CARGO.replace('    ;;\n', `    ${endless}\n    ;;\n`));
+    const spec = { dependencies: { regex: '1' }, async: false };
+    const sets = open('sets', undefined, 1_000);
+    const preparing = sets.prepare(spec);
+    await eventually(() =>
+      expect(sets.preparing()[0]).to.include({ what: 'crates of handlers', crates: 1, of: 2 }),
+    );
+    const result = await preparing;
+    expect(sets.preparing()).to.deep.equal([]);
+    expect(result).to.deep.include({ ok: false, outcome: 'no-progress', built: 1 });
+    expect(messageOf(result)).to.match(/^The crate unused was not built within 1 s of processor time/);
+    expect(messageOf(result)).to.match(/The 1 of 2 crates that are built are kept\./);
+    const [left = ''] = await readdir(join(folder.path, 'sets'));
+    expect(left).to.match(/^\.making-/);
+    await writeFile(join(folder.path, 'sets', left, 'target', 'left'), '');
+    await script(CARGO);
+    const prepared = await open().prepare(spec);
+    if (!prepared.ok) throw new Error(messageOf(prepared));
+    expect(await readdir(targetOf(prepared.libraries))).to.include('left');
+  });
+
+  it('leaves nothing of a set with a crate that does not compile', async () => {
+    await script(CARGO.replace('    ;;\n', '    exit 101\n    ;;\n'));
+    const result = await open().prepare({ dependencies: { regex: '1' }, async: false });
+    expect(result).to.deep.include({ ok: false, outcome: 'exited', built: 1 });
+    expect(await readdir(join(folder.path, 'sets'))).to.deep.equal([]);
+  });
+
+  it('keeps what is built however often a try takes too long', async () => {
+    const spec = { dependencies: { regex: '1' }, async: false };
+    const endless = (cargo: string) => cargo.replace('    ;;\n', '    while :; do :; done\n    ;;\n');
+    await script(endless(CARGO));
+    const impatient = () => open('sets', undefined, 300).prepare(spec);
+    expect(await impatient()).to.deep.include({ outcome: 'no-progress', built: 1 });
+    await script(endless(CARGO.replace('"compiler-artifact",', '"compiler-artifact","fresh":true,')));
+    expect(await impatient()).to.deep.include({ outcome: 'no-progress', built: 0 });
+    expect(await readdir(join(folder.path, 'sets'))).to.have.length(1);
+  });
+
+  it('begins with the libraries of the SDK, which are there', async () => {
+    await open().prepare({ dependencies: {}, async: false });
+    await script(
+      CARGO.replace('  build)\n', `  build)\n    ls "$CARGO_TARGET_DIR/release/deps" >> "\${0%/*}/runs"\n`),
+    );
+    expect((await open().prepare({ dependencies: { regex: '1' }, async: false })).ok).to.equal(true);
+    expect((await runs()).slice(3)).to.deep.equal(['fetch', 'metadata', 'build', 'libserde.rlib']);
+  });
+
+  it('ends cargo when a preparation is aborted, and goes on from there', async () => {
     const stop = new AbortController();
     await script(`#!/bin/sh\necho started >> "\${0%/*}/runs"\nsleep 1000\n`);
     const preparing = open('sets', stop.signal).prepare({ dependencies: { regex: '1' }, async: false });
     await eventually(async () => expect(await runs()).to.deep.equal(['started']));
     stop.abort();
     expect(await preparing).to.deep.include({ ok: false, outcome: 'aborted' });
-    expect(await readdir(join(folder.path, 'sets'))).to.deep.equal([]);
+    await script(CARGO);
+    expect((await open().prepare({ dependencies: { regex: '1' }, async: false })).ok).to.equal(true);
+    expect(await readdir(join(folder.path, 'sets'))).to.have.length(1);
   });
 
   describe('the dependency set of the SDK alone', () => {
@@ -247,7 +303,7 @@ describe('dependency sets', () => {
       const stop = new AbortController();
       const sets = open('sets', stop.signal);
       const preparing = sets.prepare(spec);
-      await eventually(() => expect(sets.preparing()[0]).to.include({ crates: 1, of: 1 }));
+      await eventually(() => expect(sets.preparing()[0]).to.include({ crates: 1, of: 2 }));
       await eventually(async () =>
         expect(await readdir(join(folder.path, 'sets', `${(await unfinished())[0]}`, 'target'))).to.include(
           'left',
@@ -261,7 +317,6 @@ describe('dependency sets', () => {
 
     it('continues the set of the SDK after an interruption', async () => {
       await interrupt();
-      await open().removeUnfinished();
       const sets = open();
       expect((await sets.prepare(spec)).ok).to.equal(true);
       expect(await unfinished()).to.deep.equal([]);
@@ -277,7 +332,6 @@ describe('dependency sets', () => {
       await rename(path(name), path(others));
       const before = await runs();
       const sets = open();
-      await sets.removeUnfinished();
       const preparing = sets.prepare(spec);
       await eventually(() => expect(sets.preparing()[0]).to.include({ crates: 0, of: null, problem: null }));
       expect(await unfinished()).to.deep.equal([others]);

@@ -1,5 +1,5 @@
 /** `edge` against the real processes: from a folder to a live answer, and what belongs to it. */
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type EdgeOptions, edge, startEdge } from '../support/edge.js';
@@ -154,6 +154,16 @@ handler_loop!(handle);
     expect(await run(['rollback', 'shop.test/hello', '--version', '2'])).to.include('Version 2 serves');
   });
 
+  it('edge versions --diff shows what differs between two versions', async () => {
+    const shown = await run(['versions', 'shop.test/hello', '--diff', '1..2'], { env });
+    expect(shown)
+      .to.include('--- handler.rs\tversion 1\n+++ handler.rs\tversion 2\n')
+      .and.include('Good day');
+    const { code, stderr } = await edge(['versions', 'shop.test/hello', '--diff', '1-2'], { env });
+    expect(code).to.equal(2);
+    expect(stderr).to.include('--diff takes two versions such as 3..5');
+  });
+
   it('edge invoke sends a request to a version, and edge route shows which endpoint gets one', async () => {
     const invoked = await json(['invoke', 'GET', '/hello/Bob', '--version', '1'], inProject());
     expect(invoked).to.include({ status: 200, version: 1, body: '{"message":"Hello Bob"}' });
@@ -250,6 +260,30 @@ handler_loop!(handle);
     expect(unasked.code).to.equal(2);
     expect(unasked.stderr).to.include('--yes');
     expect(await json(['endpoint', 'list'])).to.have.length(1);
+  });
+
+  it('edge update has cargo change the lock of a project, and the gateway what has none', async () => {
+    const named = ['update', '--endpoint', 'shop.test/hello'];
+    expect(await json(named)).to.deep.equal([{ name: 'shop.test/hello', version: 2, crates: [] }]);
+    const [updated] = await json(['update'], inProject());
+    expect(updated).to.deep.include({ version: 2, crates: [] });
+    const bin = join(folder.path, 'bin');
+    const lock = join(project(), 'Cargo.lock');
+    await mkdir(bin);
+    await writeFile(join(bin, 'cargo'), '#!/bin/sh\necho "$PWD $*" >> "$CALLS"\n', { mode: 0o755 });
+    await writeFile(lock, '');
+    try {
+      const calls = join(folder.path, 'calls');
+      const PATH = `${bin}:${process.env['PATH']}`;
+      const options = { cwd: project(), env: { ...env, PATH, CALLS: calls } };
+      expect(await run(['update', 'uuid'], options)).to.include(`${lock} is updated`);
+      expect(await readFile(calls, 'utf8')).to.equal(`${project()} update -p uuid\n`);
+      const without = await edge(['update'], { ...options, env: { ...env, PATH: '/nowhere' } });
+      expect(without.code).to.equal(1);
+      expect(without.stderr).to.include('needs cargo').and.include('(no_cargo)');
+    } finally {
+      await rm(lock);
+    }
   });
 
   it('edge sets and lists variables, and reads values of secrets from stdin without ever showing them', async () => {

@@ -5,6 +5,8 @@ import { describeProblem } from '../../src/model/problems.js';
 import { checkOf } from '../../src/model/schema-check.js';
 import { keyOf } from '../support/one-file.js';
 
+const REVISION = '0123456789abcdef0123456789abcdef01234567';
+
 const check = checkOf(DEPENDENCIES_SCHEMA);
 
 /** What is wrong with dependencies, or undefined. */
@@ -62,19 +64,50 @@ describe('dependencies', () => {
   it('accepts all keys that a dependency may have', () => {
     const value = {
       tokio: { version: '1', features: ['rt', 'io-util', '2d'], optional: true, 'default-features': false },
+      renamed: { version: '1', package: 'another' },
+      forked: { git: 'https://git.example.com/team/forked.git', rev: REVISION, version: '1' },
+      ours: { version: '1', registry: 'sparse+https://crates.example.com/index/' },
+      ...{ local: { path: 'crates/local' }, itself: { path: '.' } },
     };
     expect(problemOf(value)).to.equal(undefined);
   });
 
   it('names the crate and the key that make dependencies invalid', () => {
-    expect(problemOf({ a: { version: '1', git: 'x' } })).to.match(
-      /^dependencies\.a\.git: is not accepted; possible are version, features, optional, default-features$/,
+    const known = 'version, features, optional, default-features, package, git, rev, registry, path';
+    for (const name of ['default_features', 'branch', 'tag', 'workspace'])
+      expect(problemOf({ a: { version: '1', [name]: 'x' } })).to.equal(
+        `dependencies.a.${name}: is not accepted; possible are ${known}`,
+      );
+    expect(problemOf({ a: {} })).to.equal('dependencies.a.version: is required');
+    expect(problemOf({ a: { registry: 'sparse+https://crates.example/' } })).to.match(
+      /version: is required$/,
     );
-    expect(problemOf({ a: { path: '/tmp' } })).to.match(/^dependencies\.a\.path: is not accepted/);
     for (const value of [null, undefined, [], 'serde', 7]) {
       expect(problemOf(value)).to.match(/^dependencies: must be an object/);
     }
   });
+
+  for (const [member, value, message] of [
+    ['git', 'git@git.example.com:team/x.git', /must be the URL of a git repository/],
+    ['git', 'ssh://git.example.com/x', /must be the URL of a git repository/],
+    ['git', 'file:///etc', /must be the URL of a git repository/],
+    ['git', 'https://user:secret@git.example.com/x', /without user and password/],
+    ['git', 'https://git.example.com/x"\n[y]', /must be the URL of a git repository/],
+    ['rev', 'main', /must be a whole revision/],
+    ['rev', 'abcdef0', /must be a whole revision/],
+    ['registry', 'https://crates.example.com/index/', /must be the sparse index of a registry/],
+    ['registry', 'sparse+https://crates.example.com/index', /must be the sparse index of a registry/],
+    ['path', '/etc', /must be relative/],
+    ['path', '../outside', /must not leave the folder/],
+    ['path', 'a"b', /must not have any of/],
+    ['package', 'a b', /is not a crate name/],
+  ] as const)
+    it(`refuses the ${member} ${JSON.stringify(value)} of a dependency`, () => {
+      const problem = problemOf({ a: { version: '1', [member]: value } }) ?? '';
+      expect(problem)
+        .to.match(message)
+        .and.to.match(new RegExp(`^dependencies\\.a\\.${member}: `));
+    });
 
   it('rejects names and versions of crates that a Cargo manifest would read as something else', () => {
     fc.assert(

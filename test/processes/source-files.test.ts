@@ -65,6 +65,31 @@ describe('handlers of several files', function () {
     expect(await ask('/deployed')).to.equal(answerOf('deploy'));
   });
 
+  it('compiles code of the edition that it is of, and says which compilers there are', async () => {
+    const source = (value: string) => `use rust_edge_gateway_sdk::prelude::*;
+fn later() -> impl Future<Output = ()> { async {} }
+fn handle(_req: Request) -> Response {
+    drop(later());
+    Response::text(200, "${value}")
+}
+handler_loop!(handle);
+`;
+    const id = await stack.deploy({ path: '/edition', code: source('2024'), edition: '2024' });
+    expect(await ask('/edition')).to.equal('2024');
+    // The prelude of the edition before has no futures.
+    const deploy = `/api/endpoints/${id}/deploy`;
+    const older = await stack.api.post(deploy, { edition: '2021' });
+    expectFailure(older, 'compile_failed', /cannot find trait `Future`/);
+    expect(await must(stack.api.get(`/api/endpoints/${id}`))).to.include({ edition: '2024' });
+    expect(await must(stack.api.get(`/api/endpoints/${id}/versions/1`))).to.include({ edition: '2024' });
+    const { rustc } = (await must(stack.api.get('/api/health'))) as {
+      rustc: { version: string; host: string }[];
+    };
+    expect(rustc).to.have.length(1);
+    expect(rustc[0]?.version).to.match(/^rustc \d+\.\d+/);
+    expect(rustc[0]?.host).to.match(/-linux-/);
+  });
+
   it('applies a folder whose handlers share files, and rolls back a change of one', async () => {
     const host = 'shared.example';
     const handlers = ['one', 'two'].map((name) => [name, `src/${name}.rs`] as const);
@@ -106,7 +131,7 @@ describe('handlers of several files', function () {
       // As that version has written it.
       await store.knex.raw(
         `UPDATE applies SET changes = (
-           SELECT jsonb_agg(change #- '{before,files}' #- '{before,entry}')
+           SELECT jsonb_agg(change #- '{before,files}' #- '{before,entry}' #- '{before,edition}')
              FROM jsonb_array_elements(changes) AS change) WHERE id = ?`,
         [id],
       );

@@ -40,7 +40,7 @@ describe('the builds of an apply', () => {
     const end = new AbortController();
     const context = {
       lifecycle: {
-        store,
+        ...{ store, config: { CARGO_SOURCES: [] } },
         // No build ends.
         changes: {
           waitFor: (...[, , , , signal]: [unknown, unknown, unknown, unknown, AbortSignal]) =>

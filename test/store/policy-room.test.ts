@@ -6,6 +6,7 @@ import type { DomainObject, ObjectChange } from '../../src/apply/objects.js';
 import { loadConfig } from '../../src/config.js';
 import type { Policies } from '../../src/model/policies/policies.js';
 import { policyLimit, weightOfPolicies } from '../../src/model/policies/room.js';
+import { ONE_FILE } from '../../src/model/source-files.js';
 import { applyImport, planImport } from '../../src/store/apply-import.js';
 import { createCollection } from '../../src/store/collections.js';
 import type { Database } from '../../src/store/database.js';
@@ -50,8 +51,7 @@ describe('the room for the policies of a domain', () => {
       ...{
         enabled: true,
         code: null,
-        entry: null,
-        files: null,
+        ...ONE_FILE,
         dependencies: null,
         limits: null,
         policies: own,

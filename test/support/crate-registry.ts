@@ -17,48 +17,109 @@ export interface TestCrate {
   readonly version: string;
   /** Whether it is a procedural macro. */
   readonly macro?: boolean;
+  /** Names of crates of the same registry, any version of them. */
+  readonly dependencies?: readonly string[];
+  readonly features?: readonly string[];
   readonly files: Readonly<Record<string, string>>;
 }
 
 export interface CrateRegistry {
   /** A CARGO_HOME in which this registry replaces crates.io. */
   readonly cargoHome: string;
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** Adds a crate, or another version of one. */
+  publish(crate: TestCrate): void;
+  /** A version that is yanked is found by locks only. */
+  yank(name: string, version: string): void;
   close(): Promise<void>;
 }
 
 const REAL_HOME = process.env['CARGO_HOME'] ?? join(homedir(), '.cargo');
 
-export async function startCrateRegistry(crates: readonly TestCrate[]): Promise<CrateRegistry> {
+/**
+ * @param hasSdk whether it has the crates of the SDK, too
+ * @param token that it wants, if any
+ */
+export async function startCrateRegistry(
+  crates: readonly TestCrate[],
+  hasSdk = true,
+  token?: string,
+): Promise<CrateRegistry> {
   // Crates of the SDK are downloaded unless they exist.
-  execFileSync('cargo', ['fetch', '--quiet', '--locked', '--manifest-path', 'rust/sdk/Cargo.toml']);
+  if (hasSdk)
+    execFileSync('cargo', ['fetch', '--quiet', '--locked', '--manifest-path', 'rust/sdk/Cargo.toml']);
   const folder = await tempDir('registry');
-  const packed = new Map(crates.map((crate) => [crate.name, pack(crate, folder)]));
+  const packed: Packed[] = crates.map((crate) => pack(crate, folder));
   const server = createServer((request, response) => {
     const { port } = server.address() as AddressInfo;
-    const body = answer(request.url ?? '', packed, port);
+    if (request.headers.authorization !== token) {
+      response.writeHead(401).end();
+      return;
+    }
+    const body = answer(request.url ?? '', { packed, port, needsToken: token !== undefined });
     response.writeHead(body === undefined ? 404 : 200).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { cargoHome: makeHome(folder, server), close: () => close(server, folder) };
+  return {
+    cargoHome: makeHome(folder, server),
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    publish: (crate) => packed.push(pack(crate, folder)),
+    yank: (name, version) => {
+      const found = packed.find(({ crate }) => crate.name === name && crate.version === version);
+      if (!found) throw new Error(`there is no ${name} ${version}`);
+      found.isYanked = true;
+    },
+    close: () => close(server, folder),
+  };
 }
 
 interface Packed {
   readonly crate: TestCrate;
   readonly bytes: Buffer;
+  isYanked: boolean;
 }
 
-function answer(url: string, packed: ReadonlyMap<string, Packed>, port: number): string | Buffer | undefined {
-  if (url === '/config.json') return JSON.stringify({ dl: `http://127.0.0.1:${port}/dl` });
+interface Served {
+  readonly packed: readonly Packed[];
+  readonly port: number;
+  readonly needsToken: boolean;
+}
+
+function answer(url: string, { packed, port, needsToken }: Served): string | Buffer | undefined {
+  if (url === '/config.json')
+    return JSON.stringify({
+      dl: `http://127.0.0.1:${port}/dl`,
+      ...(needsToken && { 'auth-required': true }),
+    });
   const [, name = '', version = ''] = /^\/dl\/([^/]+)\/([^/]+)\/download$/.exec(url) ?? [];
   if (name !== '')
-    return packed.get(name)?.bytes ?? downloaded(join('cache', '*', `${name}-${version}.crate`));
-  const own = packed.get(url.split('/').at(-1) ?? '');
-  return own ? indexLine(own) : indexOf(url);
+    return (
+      packed.find(({ crate }) => crate.name === name && crate.version === version)?.bytes ??
+      downloaded(join('cache', '*', `${name}-${version}.crate`))
+    );
+  const own = packed.filter(({ crate }) => crate.name === url.split('/').at(-1));
+  return own.length > 0 ? own.map(indexLine).join('') : indexOf(url);
 }
 
-function indexLine({ crate, bytes }: Packed): string {
-  const cksum = createHash('sha256').update(bytes).digest('hex');
-  return `${JSON.stringify({ name: crate.name, vers: crate.version, deps: [], cksum, features: {}, yanked: false })}\n`;
+/** https://doc.rust-lang.org/cargo/reference/registry-index.html */
+function indexLine({ crate, bytes, isYanked }: Packed): string {
+  const { name, version, dependencies = [], features = [] } = crate;
+  const kind = {
+    req: '*',
+    features: [],
+    optional: false,
+    default_features: true,
+    target: null,
+    kind: 'normal',
+  };
+  const line = {
+    ...{ name, vers: version, yanked: isYanked },
+    deps: dependencies.map((dependency) => ({ name: dependency, ...kind })),
+    cksum: createHash('sha256').update(bytes).digest('hex'),
+    features: Object.fromEntries(features.map((feature) => [feature, []])),
+  };
+  return `${JSON.stringify(line)}\n`;
 }
 
 /** Cargo keeps what an index says of each version between zero bytes. */
@@ -88,11 +149,13 @@ function downloaded(path: string): Buffer | undefined {
 }
 
 function pack(crate: TestCrate, folder: TempDir): Packed {
-  const { name, version, macro = false, files } = crate;
+  const { name, version, macro = false, dependencies = [], features = [], files } = crate;
   const root = `${name}-${version}`;
   const manifest = [
     `[package]\nname = "${name}"\nversion = "${version}"\nedition = "2021"`,
     macro ? '[lib]\nproc-macro = true' : '',
+    `[dependencies]\n${dependencies.map((dependency) => `${dependency} = "*"`).join('\n')}`,
+    `[features]\n${features.map((feature) => `${feature} = []`).join('\n')}`,
   ];
   for (const [path, text] of Object.entries({
     'src/lib.rs': '',
@@ -104,7 +167,7 @@ function pack(crate: TestCrate, folder: TempDir): Packed {
     writeFileSync(file, text);
   }
   const bytes = execFileSync('tar', ['-C', folder.path, '-czf', '-', root], { maxBuffer: 16 * 1024 * 1024 });
-  return { crate, bytes };
+  return { crate, bytes, isYanked: false };
 }
 
 function makeHome(folder: TempDir, server: Server): string {

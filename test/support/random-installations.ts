@@ -4,6 +4,7 @@ import { textProblem } from '../../src/model/formats.js';
 import { keyOf } from '../support/one-file.js';
 import type { TestApi } from './api.js';
 import { expectData } from './expect.js';
+import { lockOf } from './locks.js';
 
 /** Any text that can be stored, with what YAML has rules for. */
 const text = fc.oneof(
@@ -46,6 +47,8 @@ const storable = text.filter((one) => textProblem(one) === undefined);
 const line = storable
   .map((one) => one.replaceAll(/\p{Cc}/gu, '').slice(0, 100))
   .filter((one) => one.trim() !== '');
+/** No schema has a property of this name: the API refuses it. */
+const property = storable.filter((one) => one !== '__proto__');
 const optional = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined, freq: 2 });
 const variableName = fc.stringMatching(/^[A-Z]{2,6}[0-9]?$/).map((name) => `V_${name}`);
 const variables = fc.dictionary(variableName, storable, { maxKeys: 3 });
@@ -69,7 +72,7 @@ const policies = fc.record(
           'application/json': fc.record({
             schema: fc.record({
               type: fc.constant('object'),
-              properties: fc.dictionary(storable, fc.constantFrom({ type: 'string' }, { minimum: 1.5 }, {}), {
+              properties: fc.dictionary(property, fc.constantFrom({ type: 'string' }, { minimum: 1.5 }, {}), {
                 maxKeys: 3,
               }),
             }),
@@ -134,6 +137,8 @@ const endpoint = fc.record({
   enabled: fc.boolean(),
   code: fc.option(storable),
   dependencies: fc.constantFrom(null, {}, { serde: '1' }, { rand: { version: '0.8', features: ['std'] } }),
+  edition: fc.constantFrom(null, '2021', '2024'),
+  lock: fc.constantFrom(null, null, lockOf({ rand: '0.8.5' }), lockOf({ rand: '0.8.6' })),
   limits: fc.constantFrom(null, {}, { timeout_ms: 5 }, { idle_ms: 100, min_instances: 1 }),
   policies: optional(policies),
   variables,
@@ -260,17 +265,13 @@ export async function makeInstallation(api: TestApi, made: Installation): Promis
       const content = body_base64 === undefined ? { body } : { body_base64 };
       await api.post(`/api/endpoints/${id}/schedules`, { ...times, ...content });
     }
-    if (fields.code !== null && running !== 'no') await serve(id, fields.code, fields.dependencies, running);
+    if (fields.code !== null && running !== 'no') await serve(id, fields.code, running);
   }
 
   /** As a worker and the API do it. */
-  async function serve(
-    id: string,
-    code: string,
-    dependencies: object | null,
-    running: string,
-  ): Promise<void> {
-    const source = running === 'older' ? keyOf('older', null) : keyOf(code, dependencies as never);
+  async function serve(id: string, code: string, running: string): Promise<void> {
+    const draft = await store.knex('endpoints').where({ id }).first<{ source_key: string }>('source_key');
+    const source = running === 'older' ? keyOf('older', null) : draft.source_key;
     await store.knex('endpoint_versions').insert({
       ...{ endpoint_id: id, version: 1, source_key: source, code, dependencies: '{}', artifact: 'a' },
     });

@@ -138,6 +138,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{18}-\d+/g, 'REQUEST'],
   [/^(web|worker|gateway|actor-host) +\S+ +\d+ .*$/gm, '$1'],
   [/^sandbox .*$/gm, 'sandbox'],
+  [/^compiler .*$/gm, 'compiler'],
   [/^preparing .*\n/gm, ''],
   [/^(Waiting|Compiling|Starting handlers|Writing|A worker prepares).*\n/gm, ''],
   [/^error\[E[\s\S]*?(?=^error: )/gm, ''],

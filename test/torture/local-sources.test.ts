@@ -58,6 +58,8 @@ describe('sources of crates in folders of this machine', () => {
       sandbox,
       env: { ...toolEnvironment(), CARGO_HOME: home },
       limits: LIMITS,
+      crateSources: [],
+      credentials: async () => [],
       signal: over.signal,
     };
     const sets = new DependencySets(options, log);

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
+import { lockOf } from '../support/locks.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
 
@@ -344,6 +345,29 @@ describe('the code of an endpoint in the web UI', function () {
     await page.getByLabel('Features').fill('');
     await compile.click();
     await eventually(async () => expect((await stored(id)).dependencies).to.deep.equal(dependencies));
+    await close();
+  });
+
+  it('the code page sets the edition, removes a lock, and updates crates', async () => {
+    const lock = lockOf({ rand: '0.9.1', uuid: '1.17.0' });
+    const id = await create({ code: MENDED, dependencies: { uuid: '1' }, lock });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await page.getByText('A Cargo.lock says the versions of 2 crates.').waitFor();
+    await expectAccessible(page);
+    expect(await page.getByRole('button', { name: 'Update crates' }).count()).to.equal(0);
+    await page.getByLabel('Edition of Rust').selectOption('2024');
+    await page.getByRole('button', { name: 'Remove the lock' }).click();
+    const asked: (string | null)[] = [];
+    // What is compiled of it is no part of this.
+    await page.route('**/compile', (route) => {
+      asked.push(route.request().postData());
+      return route.abort();
+    });
+    await page.getByRole('button', { name: 'Update crates' }).click();
+    await eventually(() => expect(asked).to.deep.equal(['{"update":true}']));
+    expect(await stored(id)).to.include({ edition: '2024', lock: null });
+    await page.getByRole('button', { name: /^Compile/ }).click();
+    await eventually(() => expect(asked[1]).to.equal('{}'));
     await close();
   });
 

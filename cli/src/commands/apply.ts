@@ -1,4 +1,5 @@
 /** `edge validate`, `diff`, `apply`, `applies` and `rollback --apply`. The server plans; this shows and confirms. */
+import { targetOfGateway } from '../cargo.js';
 import { type CompiledSource, diagnosticsAbout, textAbout } from '../deploying.js';
 import { CliError, type CompilerMessage, EXIT } from '../errors.js';
 import { type FolderFiles, filesOf, sentSource } from '../folder.js';
@@ -6,6 +7,7 @@ import { followToEnd } from '../following.js';
 import type { Apply, Plan } from '../generated/routes.js';
 import { routeName } from '../names.js';
 import { showPlan, summaryOf } from '../plan.js';
+import { type BuildingCrates, buildingCrates } from '../preparing.js';
 import { readProject } from '../project.js';
 import { confirm } from '../prompt.js';
 import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
@@ -51,7 +53,7 @@ export async function apply(
   folder = '.',
 ): Promise<void> {
   // Sent twice as it is now: what is saved meanwhile is not applied.
-  const sent = await filesOf(folder, options.env);
+  const sent = await filesOf(folder, options.env, targetOfGateway(session));
   const plan = await planOfFiles(session, sent, options);
   if (!(await isConfirmed(session, plan, options.yes))) return;
   const query = { ...queryOf(options), ...startOf(plan, options) };
@@ -102,7 +104,7 @@ export async function applies(
 }
 
 async function planOf(session: Session, folder: string, options: ChangeOptions): Promise<Plan> {
-  return planOfFiles(session, await filesOf(folder, options.env), options);
+  return planOfFiles(session, await filesOf(folder, options.env, targetOfGateway(session)), options);
 }
 
 async function planOfFiles(session: Session, { files }: FolderFiles, options: ChangeOptions): Promise<Plan> {
@@ -184,13 +186,15 @@ const STEPS: Partial<Record<Apply['state'], readonly [doing: string, step?: stri
   undoing: ['Undoing'],
 };
 
-type Progress = Pick<Apply, 'state' | 'progress'> & Partial<Pick<Apply, 'earlier'>>;
+type Progress = Pick<Apply, 'state' | 'progress'> &
+  Partial<Pick<Apply, 'earlier'>> & { readonly crates?: readonly BuildingCrates[] };
 
-function progressOf({ state, progress, earlier = [] }: Progress): string | undefined {
+function progressOf({ state, progress, earlier = [], crates = [] }: Progress): string | undefined {
   if (state === 'waiting') return waitingFor(progress['earlier'], earlier);
   const [doing, step] = STEPS[state] ?? [];
   const counted = step === undefined ? undefined : progress[step];
-  return counted && counted.of > 0 ? `${doing}: ${counted.done} of ${counted.of}` : doing;
+  const text = counted && counted.of > 0 ? `${doing}: ${counted.done} of ${counted.of}` : doing;
+  return crates.length > 0 ? [text, ...crates.map(buildingCrates)].join('; ') : text;
 }
 
 /** Others may be before it that one may not see. */

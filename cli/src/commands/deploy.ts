@@ -1,5 +1,6 @@
 /** `edge deploy`: the handlers of a folder go live, with the hosts and endpoints that are missing. */
 import { resolve } from 'node:path';
+import { targetOfGateway } from '../cargo.js';
 import { type DeployOptions, deployHandler } from '../deploying.js';
 import { CliError } from '../errors.js';
 import { routeName } from '../names.js';
@@ -12,7 +13,7 @@ import { safeLine } from '../text.js';
 
 export async function deploy(
   session: Session,
-  { message, percent }: CommonOptions & DeployOptions,
+  { message, percent, timeout }: CommonOptions & DeployOptions & { readonly timeout?: number },
   path = '.',
 ): Promise<void> {
   const project = await requireProject(path);
@@ -30,18 +31,17 @@ export async function deploy(
   const options = { ...(message !== undefined && { message }), ...(percent !== undefined && { percent }) };
   // Before anything is made on the gateway.
   const sources = new Map<ProjectEndpoint, Source>();
-  const reads = new SourceReads();
+  const reads = new SourceReads(targetOfGateway(session));
   for (const endpoint of selected) sources.set(endpoint, await readSource(endpoint, file, reads));
   const results: object[] = [];
   for (const [endpoint, source] of sources) {
     const name = routeName(endpoint);
     const target = await ensurePlace(session, project, endpoint);
     session.out.progress(`${name}: compiling ${endpoint.shown}`);
-    const deployed = await deployHandler(session, endpoint, source, target.id, options).catch(
-      (thrown: unknown) => {
-        throw withDeployed(thrown, results);
-      },
-    );
+    const deploying = deployHandler(session, endpoint, source, target.id, options, timeout);
+    const deployed = await deploying.catch((thrown: unknown) => {
+      throw withDeployed(thrown, results);
+    });
     const { version, cached, status } = deployed;
     results.push({
       endpoint: name,

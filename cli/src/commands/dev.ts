@@ -1,5 +1,6 @@
 /** `edge dev`: every save goes live on a host of one's own, with errors and logs underneath. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { targetOfGateway } from '../cargo.js';
 import { deployHandler } from '../deploying.js';
 import { userName } from '../environment.js';
 import { CliError, InterruptError } from '../errors.js';
@@ -100,7 +101,7 @@ class DevWork {
       const own = { ...endpoint, host: this.#host, collection: undefined, stack };
       try {
         if (source instanceof CliError) throw source;
-        const whole = JSON.stringify([own.dependencies, source]);
+        const whole = JSON.stringify(source);
         if (this.#deployed.get(routeName(own)) === whole) continue;
         this.#deployed.set(routeName(own), whole);
         await this.#deploy(own, source);
@@ -119,7 +120,7 @@ class DevWork {
     for (;;) {
       const sources = new Map<ProjectEndpoint, Source | CliError>();
       const watched = new Set([folder]);
-      const reads = new SourceReads();
+      const reads = new SourceReads(targetOfGateway(this.#session));
       for (const endpoint of endpoints) {
         const { source, folders } = await findSource(endpoint, file, reads);
         sources.set(endpoint, source);

@@ -1,6 +1,9 @@
 /** `edge export`: writes an installation, or a part of it, as files. */
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { registryOf } from '../cargo-project.js';
 import { UsageError } from '../errors.js';
+import { exportedCargo } from '../exported-cargo.js';
 import { writeFiles } from '../files.js';
 import { PROJECT_FILE } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
@@ -36,7 +39,11 @@ async function exportFiles(session: Session, { output, domain, stack, force }: E
   session.out.warnings(warnings);
   const { files } = data as { files: Files };
   if (output === undefined) return print(session, files);
-  const paths = writeFiles(output, files, force === true);
+  const cargo = await exportedCargo(basename(resolve(output)), files, registryOf(session));
+  // A Cargo.toml that is there is its author's.
+  const missing = Object.entries(cargo.files).filter(([path]) => !existsSync(join(output, path)));
+  const paths = writeFiles(output, { ...files, ...Object.fromEntries(missing) }, force === true);
+  session.out.warnings(cargo.notes);
   session.out.result({ folder: resolve(output), files: paths }, () => {
     for (const path of paths) session.out.line(safeLine(join(output, path)));
   });

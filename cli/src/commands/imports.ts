@@ -5,6 +5,7 @@ import { readInput } from '../files.js';
 import { followToEnd } from '../following.js';
 import type { BundleImported, Import, ImportPlan, OpenApiImported } from '../generated/routes.js';
 import { idOf } from '../names.js';
+import { type BuildingCrates, buildingCrates } from '../preparing.js';
 import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
 import { safeLine } from '../text.js';
 
@@ -77,16 +78,19 @@ function follow(session: Session, id: string, interruptHint: string): Promise<En
       },
       events: (last) => api.events('GET /api/imports/{id}/events', { params }, last),
       show: ({ name, data }) => {
-        if (name === 'progress') out.progress(progressOf(data as Pick<Import, 'counts'>));
+        if (name === 'progress') out.progress(progressOf(data as Progress));
       },
     },
     interruptHint,
   );
 }
 
-function progressOf({ counts }: Pick<Import, 'counts'>): string {
+type Progress = Pick<Import, 'counts'> & { readonly crates?: readonly BuildingCrates[] };
+
+function progressOf({ counts, crates = [] }: Progress): string {
   const parts = Object.entries(counts).filter(([, count]) => count > 0);
-  return `Handlers: ${parts.map(([state, count]) => `${count} ${state}`).join(', ')}`;
+  const handlers = `Handlers: ${parts.map(([state, count]) => `${count} ${state}`).join(', ')}`;
+  return [handlers, ...crates.map(buildingCrates)].join('; ');
 }
 
 function show(session: Session, result: OpenApiImported | BundleImported | ImportPlan): void {

@@ -33,7 +33,7 @@ interface Names {
 }
 
 /** As lists have it, too. */
-type EndpointItem = Omit<Endpoint, 'files'>;
+type EndpointItem = Omit<Endpoint, 'files' | 'lock'>;
 
 const endpoints: ObjectKindView<EndpointItem> = {
   list: async (session, { search, domain, collection }) => {

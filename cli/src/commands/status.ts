@@ -25,13 +25,16 @@ export async function status(session: Session, _options: CommonOptions): Promise
   out.result(
     { url, health, statistics, ...(nodes ?? { nodes: null, queues: null }), builds: counted },
     () => {
-      const { version, sandbox, preparing, log, key_rotation } = health;
+      const { version, sandbox, rustc, preparing, log, key_rotation } = health;
       out.list([
         ['gateway', `${url}, version ${version}`],
         [
           'sandbox',
           `handlers: ${sandbox.gateway ?? 'no gateway'}, compilers: ${sandbox.worker ?? 'no worker'}`,
         ],
+        ...rustc.map(
+          (one) => ['compiler', safeLine(`${one.version}${one.host ? `, ${one.host}` : ''}`)] as const,
+        ),
         ...(statistics
           ? ([
               ['endpoints', `${statistics.endpoints_running} of ${statistics.endpoints_total} run`],

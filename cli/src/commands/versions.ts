@@ -2,7 +2,7 @@
 import { UsageError } from '../errors.js';
 import { endpointId } from '../names.js';
 import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
-import { timeOf } from '../text.js';
+import { safeText, timeOf } from '../text.js';
 import { rollbackApply } from './apply.js';
 import { actorOf } from './variables.js';
 
@@ -15,10 +15,11 @@ const CONTINUES = 'It continues at the gateway; `edge versions` shows its outcom
 
 export async function versions(
   session: Session,
-  { limit }: CommonOptions & { readonly limit: number },
+  { limit, diff }: CommonOptions & { readonly limit: number; readonly diff?: string },
   name?: string,
 ): Promise<void> {
   const id = await endpointId(session, name);
+  if (diff !== undefined) return differences(session, id, diff);
   const list = await session.api.get('GET /api/endpoints/{id}/versions', {
     params: { id },
     query: { limit },
@@ -37,6 +38,17 @@ export async function versions(
         ]),
       );
   });
+}
+
+/** What differs between two versions: code, files, edition, dependencies and crates. */
+async function differences(session: Session, id: string, numbers: string): Promise<void> {
+  const [, version, to] = /^([1-9]\d{0,8})\.\.([1-9]\d{0,8})$/.exec(numbers) ?? [];
+  if (version === undefined || to === undefined)
+    throw new UsageError(`--diff takes two versions such as 3..5, not "${numbers}"`);
+  const found = await session.api.get('GET /api/endpoints/{id}/versions/{version}/diff', {
+    ...{ params: { id, version }, query: { to } },
+  });
+  session.out.result(found, () => session.out.raw(safeText(found.diff)));
 }
 
 interface RollbackOptions extends VersionOptions {

@@ -10,7 +10,8 @@ export function defineWork(program: Command): void {
   runs(
     command(program, 'init [folder]', 'make a folder with edge.yaml, a handler and a Cargo project')
       .option('--template <name>', 'an example to begin with; "help" lists them', 'hello')
-      .option('--host <host>', 'the host that the endpoint is for', 'localhost'),
+      .option('--host <host>', 'the host that the endpoint is for', 'localhost')
+      .option('--existing', 'write what is missing into a folder that is there, and keep the rest'),
     async () => (await import('../commands/init.js')).init,
   );
   runs(
@@ -29,8 +30,17 @@ export function defineWork(program: Command): void {
       'deploy the endpoints of a folder with edge.yaml, or of one handler in it',
     )
       .option('-m, --message <text>', 'why')
-      .option('--percent <n>', 'give the new version this share of the requests', percent),
+      .option('--percent <n>', 'give the new version this share of the requests', percent)
+      .option('--timeout <seconds>', 'wait no longer for each; by default as long as it gets on', number),
     async () => (await import('../commands/deploy.js')).deploy,
+  );
+  runs(
+    command(
+      program,
+      'update [crate]',
+      'give handlers the newest crates that they may have, or one of them',
+    ).option('--endpoint <name>', `of this endpoint, instead of those of the folder: ${ENDPOINT}`),
+    async () => (await import('../commands/update.js')).update,
   );
   runs(
     command(program, 'rollback', 'run the version that served before, or another one; or roll back an apply')
@@ -45,7 +55,8 @@ export function defineWork(program: Command): void {
   runs(
     command(program, 'versions', 'list the versions of an endpoint, the newest first')
       .argument('[endpoint]', ENDPOINT)
-      .option('--limit <n>', 'at most so many', number, 20),
+      .option('--limit <n>', 'at most so many', number, 20)
+      .option('--diff <a..b>', 'show what differs between two of them instead, such as 3..5'),
     async () => (await import('../commands/versions.js')).versions,
   );
   runs(

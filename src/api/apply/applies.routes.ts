@@ -29,6 +29,7 @@ export const APPLY_ERRORS = [
     'no_gateway',
     'compile_failed',
     'compile_timeout',
+    'crates_timeout',
     'build_cancelled',
   ] as const),
   ...(['handler_start_failed', 'endpoint_has_no_code', 'secret_key_mismatch', 'route_taken'] as const),

@@ -1,7 +1,8 @@
-/** The progress of an apply: its state and how many handlers are done, and at last all of it. */
+/** The progress of an apply: its state, how many handlers are done, the crates they wait for, and at last all of it. */
 import { requireFound } from '../../errors.js';
 import { type Apply, applyProgress } from '../../store/applies.js';
 import { earlierApplies } from '../../store/apply-turns.js';
+import { cratesOfApply } from '../../store/build-crates.js';
 import type { Store } from '../../store/database.js';
 import type { Principal } from '../access/principal.js';
 import type { ProgressSource } from '../response/progress-events.js';
@@ -20,6 +21,7 @@ export function applySource(
     progressOf: async ({ state, progress }) => ({
       ...{ state, progress },
       earlier: state === 'waiting' ? await earlierApplies(store, id, principal.scope) : [],
+      crates: state === 'compiling' ? await cratesOfApply(store, id) : [],
     }),
     done: () => showApply(store, id, principal),
   };

@@ -8,6 +8,7 @@ import { domainKey, keyOf, serviceKey, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
+import { requireCrateSources } from '../../model/crate-sources.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { policyLimit } from '../../model/policies/room.js';
 import { queueLimit } from '../../model/queue-room.js';
@@ -95,7 +96,7 @@ export async function checkChanges(
       );
     if (object.kind === 'collection' && !after.has(domainKey(object.host)))
       await check('host', () => invalid(`host: there is no domain with the host "${object.host}"`));
-    if (at && ['code', 'entry', 'files'].some((name) => changes.has(name)))
+    if (at && ['code', 'entry', 'files', 'lock'].some((name) => changes.has(name)))
       problems.push(...at.sourceProblems);
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
     if (object.kind === 'endpoint' && changes.has('schedules'))
@@ -129,6 +130,12 @@ async function checkEndpoint(
       if (bytes > config.API_BODY_LIMIT_BYTES)
         invalid(`handler: has ${bytes} bytes; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`);
     });
+  if (changes.has('dependencies') || changes.has('files'))
+    await check('dependencies', () =>
+      requireCrateSources('dependencies', object.dependencies, {
+        ...{ files: object.files, allowed: config.CARGO_SOURCES },
+      }),
+    );
   if (changes.has('bindings'))
     await check('bindings', () => {
       for (const [pool, name] of Object.entries(bindings)) {

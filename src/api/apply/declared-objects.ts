@@ -15,11 +15,12 @@ import { AppError } from '../../errors.js';
 import { type Folder, sourceName, type ValueAtLine } from '../../import/folder/folder.js';
 import { namedSource } from '../../import/folder/read-sources.js';
 import { completedConfig, type OpenedService } from '../../lifecycle/stored-services.js';
+import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import { textProblem } from '../../model/formats.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { joinRoute, normalizeBasePath, RouteSyntaxError } from '../../model/route-pattern.js';
 import { checkOf } from '../../model/schema-check.js';
-import { normalEntry, ONE_FILE, sourceProblem } from '../../model/source-files.js';
+import { type Edition, normalEdition, normalEntry, sourceProblem } from '../../model/source-files.js';
 import { mapInParts, Pauses } from '../../util/pauses.js';
 import {
   FILE_LISTS,
@@ -55,6 +56,7 @@ export interface DeclaredObjects {
 }
 
 const checkHead = checkOf(FileHead);
+const checkDependencies = checkOf(DEPENDENCIES_SCHEMA);
 const CHECKS = Object.fromEntries(
   Object.entries(FILE_LISTS).map(([name, schema]) => [name, checkOf(schema)]),
 ) as Readonly<Record<FileList, Check>>;
@@ -186,7 +188,9 @@ class ObjectReader {
     const host = input.host.toLowerCase();
     const { method, collection } = input;
     const place = this.#placeOf(input, host);
-    const { code, entry, files } = this.#source(input);
+    const { code, entry, files, lock } = this.#source(input);
+    const cargo = this.#cargo(input);
+    const { dependencies = cargo?.dependencies, edition = cargo?.edition } = input;
     if (input.running === true && code === null)
       throw invalid('running', 'must not be true without a handler');
     const object = {
@@ -198,8 +202,9 @@ class ObjectReader {
       collection: collection ?? null,
       description: input.description ?? null,
       enabled: input.enabled ?? true,
-      ...{ code, entry, files },
-      dependencies: someOrNull(input.dependencies),
+      ...{ code, edition: normalEdition(edition), entry, files },
+      dependencies: someOrNull(dependencies),
+      lock,
       limits: someOrNull(input.limits),
       policies: someOrNull(input.policies),
       variables: input.variables ?? {},
@@ -249,19 +254,32 @@ class ObjectReader {
   }
 
   /** Of a handler that is one file, the path is none of its own, unless it is said what it is relative to. */
-  #source(input: FileEndpointInput): Pick<EndpointObject, 'code' | 'entry' | 'files'> {
+  #source(input: FileEndpointInput): Pick<EndpointObject, 'code' | 'entry' | 'files' | 'lock'> {
     const { handler } = input;
     const named = namedSource(input);
-    if (handler === undefined || !named) return { code: null, ...ONE_FILE };
+    if (handler === undefined || !named) return { code: null, entry: null, files: null, lock: null };
     const source = this.folder.sources.get(sourceName(named));
     if (!source) throw invalid('handler', `there is no file ${handler} in the folder`);
     const wrongText = textProblem(source.code);
     if (wrongText !== undefined) throw invalid('handler', `the file ${handler} ${wrongText}`);
-    const { files } = source;
+    const { files, lock } = source;
     const entry = files === null && input.root === undefined ? null : normalEntry(source.entry);
     const problem = sourceProblem({ entry, files });
     if (problem !== undefined) throw invalid('handler', problem);
-    return { code: source.code, entry, files };
+    return { code: source.code, entry, files, lock };
+  }
+
+  /** What its Cargo.toml says. */
+  #cargo(
+    input: FileEndpointInput,
+  ): { readonly dependencies: Dependencies; readonly edition: Edition } | undefined {
+    const named = namedSource(input);
+    const { cargo, cargoProblems = [] } = (named && this.folder.sources.get(sourceName(named))) ?? {};
+    if (cargoProblems.length > 0) throw new AppError('invalid_input', cargoProblems.join('\n'));
+    if (!cargo) return undefined;
+    const problem = checkDependencies(cargo.dependencies);
+    if (problem) throw new AppError('invalid_input', describeProblem('Cargo.toml: dependencies', problem));
+    return { dependencies: cargo.dependencies as Dependencies, edition: cargo.edition as Edition };
   }
 
   #owner(stack: string | null | undefined): string | null {

@@ -3,6 +3,7 @@
  * objects name each other by hosts, routes and names instead of ids.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { DEPENDENCIES_SCHEMA } from '../../model/crates.js';
 import { FORMAT_KEYWORDS } from '../../model/formats.js';
 import { SERVICE_CONFIGS, SERVICE_TYPES, secretMaps, secretSettings } from '../../model/service-configs.js';
 import { CreateBinding } from '../bindings/bindings.schema.js';
@@ -36,6 +37,7 @@ const {
   code: _code,
   entry: _entry,
   files: _files,
+  lock: _lock,
   stack: _endpointOwner,
   ...endpointSettings
 } = CreateEndpoint.properties;
@@ -97,6 +99,16 @@ export const FileEndpoint = closed({
         'Files of its source besides those that `mod` and `include_str!` name: paths in the root, in which * is a ' +
         'part of a name and ** any folders',
     }),
+    lock: Type.String({
+      format: 'file-path',
+      description:
+        'The Cargo.lock to which its crates are held: a path in the folder, such as Cargo.lock. Of an endpoint with the ' +
+        'crates of its Cargo.toml, that of the package, unless given',
+    }),
+    dependencies: described(
+      endpointSettings.dependencies,
+      `${DEPENDENCIES_SCHEMA.description}; those of its Cargo.toml unless given`,
+    ),
     variables: FileVariables,
     bindings: Type.Unsafe<Record<string, string>>({
       type: 'object',

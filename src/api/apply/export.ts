@@ -73,6 +73,8 @@ export async function exportedFiles(
     files[handler] = endpoint.code ?? '';
     places.set(endpoint, { handler, root: '', include: [] });
   }
+  const locks = await lockFiles(of('endpoint'), sources);
+  for (const { path, content } of locks.values()) files[path] = content;
   const trees = new SourceTrees(['edge.yaml', ...Object.keys(files)], sources);
   for (const endpoint of of('endpoint').filter((one) => one.code !== null && isTree(one))) {
     await pauses.here();
@@ -82,7 +84,7 @@ export async function exportedFiles(
   }
   for (const [path, content] of trees.files()) files[path] = content;
   const endpoints = await mapInParts(of('endpoint'), (endpoint) =>
-    endpointMembers(endpoint, places.get(endpoint), stack),
+    endpointMembers(endpoint, places.get(endpoint), lockOf(endpoint, locks), stack),
   );
   const secrets = [...new Set(services.flatMap(({ config }) => secretsIn(config)))].sort();
   const lists: Members = {
@@ -104,6 +106,31 @@ export async function exportedFiles(
   for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>))
     pieces.push(`${name}:\n`, ...(await yaml.write(items)));
   return { 'edge.yaml': new LongText(pieces), ...files };
+}
+
+/** A lock of an export. */
+interface LockFile {
+  readonly path: string;
+  readonly content: Uint8Array;
+}
+
+/** The locks of endpoints, by their digests: those of one project have the same one. */
+async function lockFiles(
+  endpoints: readonly EndpointObject[],
+  sources: SourceReader,
+): Promise<ReadonlyMap<string, LockFile>> {
+  const locks = new Map<string, LockFile>();
+  for (const { lock } of endpoints) {
+    if (!lock || locks.has(lock.digest)) continue;
+    const path = locks.size === 0 ? 'Cargo.lock' : `Cargo-${locks.size + 1}.lock`;
+    const content = (await sources.contentsOf({ [path]: lock })).get(path);
+    if (content) locks.set(lock.digest, { path, content });
+  }
+  return locks;
+}
+
+function lockOf({ lock }: EndpointObject, locks: ReadonlyMap<string, LockFile>): string | undefined {
+  return lock ? locks.get(lock.digest)?.path : undefined;
 }
 
 /** A name that nothing has is a mistake: an empty folder would say that nothing should be there. */
@@ -153,6 +180,7 @@ function collectionMembers({ host, name, base_path, ...others }: CollectionObjec
 async function endpointMembers(
   endpoint: EndpointObject,
   source: PlacedSource | undefined,
+  lock: string | undefined,
   stack: string,
 ): Promise<Members> {
   const { host, method, route, path, name, collection, collection_host, running } = endpoint;
@@ -169,9 +197,12 @@ async function endpointMembers(
       ...unless('root', source.root, ''),
       ...some('include', source.include),
     }),
+    ...unless('edition', endpoint.edition, null),
     ...unless('running', running, source !== undefined),
     ...common(endpoint),
-    ...unless('dependencies', endpoint.dependencies, null),
+    // Said also where there are none: else those of a Cargo.toml would count.
+    ...unless('dependencies', endpoint.dependencies ?? (source ? {} : null), null),
+    ...unless('lock', lock, undefined),
     ...unless('limits', endpoint.limits, null),
     ...someMembers('bindings', endpoint.bindings),
     ...some('schedules', await mapInParts(endpoint.schedules, scheduleMembers)),

@@ -91,7 +91,9 @@ function contentsOf(
   contents: ReadonlyMap<string, Uint8Array>,
 ): ReadonlyMap<string, Uint8Array> {
   const refs = changes.flatMap(({ after }) =>
-    after?.kind === 'endpoint' ? Object.values(after.files ?? {}) : [],
+    after?.kind === 'endpoint'
+      ? [...Object.values(after.files ?? {}), ...(after.lock ? [after.lock] : [])]
+      : [],
   );
   const digests = new Set(refs.map(({ digest }) => digest));
   return new Map([...contents].filter(([digest]) => digests.has(digest)));

@@ -3,7 +3,9 @@ import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import { Diagnostic } from '../../model/diagnostic.js';
 import type { Scope } from '../../model/permission.js';
+import { BuildingCrates } from '../../model/preparation.js';
 import { cancelBuild } from '../../store/build-attempts.js';
+import { cratesOfBuilds } from '../../store/build-crates.js';
 import { type Build, findBuild } from '../../store/builds.js';
 import type { Store } from '../../store/database.js';
 import type { Endpoint } from '../../store/endpoints.js';
@@ -24,6 +26,11 @@ const OfSource = Type.Array(Type.Object({ id: Id, name: Type.String() }), {
     'Where it is the latest build of none: endpoints whose code it is, or was in a version; at most 20',
 });
 
+const BuildCrates = Type.Omit(BuildingCrates, ['builds'], {
+  title: 'BuildCrates',
+  description: 'The crates that it waits for, while these are built',
+});
+
 const BuildView = Type.Object(
   {
     id: Id,
@@ -37,6 +44,7 @@ const BuildView = Type.Object(
     error_code: nullable(Type.String()),
     diagnostics: Type.Array(Diagnostic),
     artifact: nullable(Type.String({ description: 'sha256 of the executable' })),
+    crates: nullable(BuildCrates),
     timings: Type.Object({
       dependencies_ms: Type.Optional(Type.Integer()),
       compile_ms: Type.Optional(Type.Integer()),
@@ -54,7 +62,7 @@ const BuildSummary = Type.Pick(
   BuildView,
   [
     ...(['id', 'state', 'cached', 'attempt', 'endpoints', 'of_source', 'error_code', 'artifact'] as const),
-    ...(['request_id', 'created_at', 'started_at', 'finished_at'] as const),
+    ...(['crates', 'request_id', 'created_at', 'started_at', 'finished_at'] as const),
   ],
   { title: 'BuildSummary' },
 );
@@ -76,7 +84,10 @@ export const buildRoutes = [
       const page = await listBuilds(store, filter, listOptions(request, LISTED));
       const ids = page.rows.map(({ id }) => id);
       const owners = await ownersOf(store, ids, scope);
-      return pageReply(request.raw, page, page.rows, (row) => presentSummary({ ...row, ...owners(row.id) }));
+      const crates = await readCrates(store, page.rows);
+      return pageReply(request.raw, page, page.rows, (row) =>
+        presentSummary({ ...row, ...owners(row.id), crates: crates(row.id) }),
+      );
     },
   }),
 
@@ -115,8 +126,24 @@ export const buildRoutes = [
 async function readBuild(store: Store, id: string, scope: Scope) {
   const build = requireFound(await findBuild(store, id), 'build', id);
   const owners = await ownersOf(store, [id], scope);
-  return presentBuild(build, owners(id));
+  const crates = await readCrates(store, [build]);
+  return presentBuild(build, owners(id), crates(id));
 }
+
+/** The crates that builds which have not ended wait for. */
+async function readCrates(
+  store: Store,
+  builds: readonly Pick<Build, 'id' | 'state'>[],
+): Promise<(id: string) => Crates> {
+  const running = builds.filter(({ state }) => state === 'running').map(({ id }) => id);
+  const sets = await cratesOfBuilds(store, running);
+  const byBuild = new Map(
+    sets.flatMap(({ builds, ...crates }) => builds.map(({ id }) => [id, crates] as const)),
+  );
+  return (id) => byBuild.get(id) ?? null;
+}
+
+type Crates = Omit<BuildingCrates, 'builds'> | null;
 
 interface Owners {
   readonly endpoints: Pick<Endpoint, 'id' | 'name'>[];
@@ -134,7 +161,7 @@ async function ownersOf(store: Store, ids: readonly string[], scope: Scope): Pro
 /** Diagnostics stored by earlier versions lack these members. */
 const NO_DETAILS = { end_line: null, end_column: null, labels: [], suggestions: [] };
 
-function presentBuild(build: Build, { endpoints, of_source }: Owners) {
+function presentBuild(build: Build, { endpoints, of_source }: Owners, crates: Crates) {
   return {
     id: build.id,
     state: build.state,
@@ -147,6 +174,7 @@ function presentBuild(build: Build, { endpoints, of_source }: Owners) {
     error_code: build.error_code,
     diagnostics: build.diagnostics.map((diagnostic) => ({ ...NO_DETAILS, ...diagnostic })),
     artifact: build.artifact,
+    crates,
     timings: build.timings,
     request_id: build.request_id,
     created_at: build.created_at.toISOString(),

@@ -4,7 +4,7 @@ import type { Store } from '../../store/database.js';
 import { type Endpoint, needsCompile } from '../../store/endpoints.js';
 import type { VersionState } from '../../store/observations.js';
 import { presenter } from '../response/present.js';
-import { filesWithContents, filesWithDigests } from '../response/source-files.js';
+import { sourceWithContents, sourceWithDigests } from '../response/sources.js';
 import { EndpointSummary, EndpointView, ListedEndpoint, type TargetInForce } from './endpoints.schema.js';
 
 const present = presenter(EndpointView);
@@ -13,12 +13,12 @@ export const presentEndpointSummary = presenter(EndpointSummary);
 
 /** With the contents of its files. */
 export async function showEndpoint(store: Store, endpoint: Endpoint): Promise<Static<typeof EndpointView>> {
-  return present({ ...withState(endpoint), ...(await filesWithContents(store, endpoint)) });
+  return present({ ...withState(endpoint), ...(await sourceWithContents(store, endpoint)) });
 }
 
 /** As lists show it. */
 export function listedEndpoint(endpoint: Endpoint): Static<typeof ListedEndpoint> {
-  return presentListed({ ...withState(endpoint), ...filesWithDigests(endpoint) });
+  return presentListed({ ...withState(endpoint), ...sourceWithDigests(endpoint) });
 }
 
 /** With what its columns say together. */

@@ -5,7 +5,6 @@ import { awaitRouting } from '../../lifecycle/routing.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { ownerOfActor } from '../../model/owner.js';
 import type { Scope } from '../../model/permission.js';
-import { ONE_FILE } from '../../model/source-files.js';
 import { findCollection } from '../../store/collections.js';
 import {
   bytesOfList,
@@ -21,7 +20,7 @@ import { mapInParts } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { withPolicyRoom } from '../policies/policy-room.js';
-import { admitFiles } from '../request/source-files.js';
+import { admitSource, NOTHING_BESIDE } from '../request/sources.js';
 import { turnsOfList } from '../response/list-turns.js';
 import { Reply, TextReply } from '../response/reply.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
@@ -117,10 +116,10 @@ export const endpointRoutes = [
       if (body.limits) requireWithinSettings(body.limits, deps.config);
       const warnings = await admitPolicies(body.policies, deps, principal);
       const write = { table: 'endpoints', host: body.domain, policies: body.policies } as const;
-      const fields = await admitFiles(body, deps, async () => {
+      const fields = await admitSource(body, deps, async () => {
         const { collection_id: id } = body;
         if (id) requireFound(await findCollection(deps.store, id), 'collection', id);
-        return ONE_FILE;
+        return NOTHING_BESIDE;
       });
       const endpoint = await withPolicyRoom(deps, write, () =>
         createEndpoint(deps.store, {
@@ -161,7 +160,7 @@ export const endpointRoutes = [
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps, principal);
       const write = { table: 'endpoints', id, host: domain, policies: changes.policies } as const;
-      const fields = await admitFiles(changes, deps, async () =>
+      const fields = await admitSource(changes, deps, async () =>
         requireFound(await findEndpoint(deps.store, id), 'endpoint', id),
       );
       const updated = await withPolicyRoom(deps, write, () =>

@@ -6,10 +6,13 @@ import {
   Code,
   Description,
   DraftDependencies,
+  EditionName,
   Enabled,
   Entry,
+  FileDigest,
   FileDigests,
   Id,
+  Lock,
   Name,
   nullable,
   Owner,
@@ -42,7 +45,9 @@ const OPTIONAL = {
   code: Code,
   entry: nullable(Entry),
   files: nullable(SourceFiles),
+  edition: nullable(EditionName),
   dependencies: DraftDependencies,
+  lock: nullable(Lock),
   limits: LimitsField,
   policies: PoliciesField,
 };
@@ -53,7 +58,9 @@ export const ENDPOINT_DEFAULTS = {
   code: null,
   entry: null,
   files: null,
+  edition: null,
   dependencies: null,
+  lock: null,
   limits: null,
   policies: null,
   enabled: true,
@@ -81,6 +88,7 @@ export const EndpointView = Type.Object(
     ...OPTIONAL,
     entry: Entry,
     files: SourceFiles,
+    edition: EditionName,
     route: Type.String({ description: 'Its whole path: that of the collection and its own, joined' }),
     enabled: Type.Boolean(),
     stack: Owner,
@@ -135,9 +143,9 @@ export const EndpointView = Type.Object(
   { title: 'Endpoint' },
 );
 
-/** What lists show of an endpoint: of its files no contents. */
+/** What lists show of an endpoint: of its files and its lock no contents. */
 export const ListedEndpoint = Type.Object(
-  { ...EndpointView.properties, files: FileDigests },
+  { ...EndpointView.properties, files: FileDigests, lock: nullable(FileDigest) },
   { title: 'ListedEndpoint' },
 );
 

@@ -15,6 +15,7 @@ import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handler
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { awaitBindings } from '../services/service-hosts.js';
+import { requireCratesOf } from './crates.js';
 import { presentResult, presentWarnings } from './imports.present.js';
 
 export interface BundleOptions {
@@ -44,6 +45,7 @@ export async function startBundleImport(
   },
 ): Promise<string> {
   const { store } = deps;
+  requireCratesOf(api, deps.config);
   const hasJobs = compile && api.endpoints.some(({ handler }) => handler !== null);
   if (hasJobs && isAwaited) {
     if ((await liveNodes(store, 'worker')).length === 0) throw noWorker();

@@ -1,5 +1,6 @@
-/** The progress of an import: which of its handlers have changed, and at last its result. */
+/** The progress of an import: which of its handlers have changed, the crates they wait for, and at last its result. */
 import { requireFound } from '../../errors.js';
+import { cratesOfImport } from '../../store/build-crates.js';
 import type { Store } from '../../store/database.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport, type Import, importProgress } from '../../store/imports.js';
@@ -14,8 +15,12 @@ export function importSource(store: Store, id: string): ProgressSource<ImportPro
     ...{ topic: 'import', id },
     read: async () => requireFound(await importProgress(store, id), 'import', id),
     progressOf: async ({ state }, after): Promise<ProgressEvent> => {
-      const [counts, handlers] = await Promise.all([countHandlers(store, id), handlersOf(store, id, after)]);
-      return { state, counts, handlers: handlers.map(presentHandler) };
+      const [counts, handlers, crates] = await Promise.all([
+        countHandlers(store, id),
+        handlersOf(store, id, after),
+        cratesOfImport(store, id),
+      ]);
+      return { state, counts, handlers: handlers.map(presentHandler), crates };
     },
     done: async () => {
       const imported = requireFound(await findImport(store, id), 'import', id);

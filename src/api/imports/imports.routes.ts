@@ -17,6 +17,7 @@ import { acceptedHeaders, prefersAsync, Reply } from '../response/reply.js';
 import { defineRoute, type UseOf } from '../route/route.js';
 import { IdParams, isSet } from '../route/schemas.js';
 import { auditedImport, awaitImport, startBundleImport } from './bundle.js';
+import { requireCratesOf } from './crates.js';
 import { importSource } from './imports.events.js';
 import { presentImport, presentOpenApiImport, presentPlan, presentWarnings } from './imports.present.js';
 import {
@@ -145,7 +146,10 @@ export const importRoutes = [
           await deps.importReader.readBundle(
             owner,
             file.path,
-            (api) => planImport(deps.store, target, api, policyLimit(deps.config)),
+            async (api) => {
+              requireCratesOf(api, deps.config);
+              return planImport(deps.store, target, api, policyLimit(deps.config));
+            },
             validation,
           ),
         );

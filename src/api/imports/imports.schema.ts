@@ -2,6 +2,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { ENDPOINT_METHODS } from '../../model/endpoint-method.js';
 import { VALIDATE_MODES } from '../../model/policies/validate.js';
+import type { BuildingCrates } from '../../model/preparation.js';
 import { FilePart } from '../request/form.js';
 import { Flag, Id, Name, nullable, oneOf, Timestamp } from '../route/schemas.js';
 
@@ -209,4 +210,6 @@ export interface ProgressEvent {
   readonly counts: Static<typeof ImportHandlerCounts>;
   /** Handlers that have changed since the previous event. */
   readonly handlers: readonly Static<typeof HandlerView>[];
+  /** The crates that its handlers wait for. */
+  readonly crates: readonly BuildingCrates[];
 }

@@ -1,5 +1,6 @@
 /** Deploying from the API: makes sure that versions are compiled, and runs them. */
 import { AppError, requireFound } from '../../errors.js';
+import { buildStart, type CrateUpdate, startOfVersion } from '../../lifecycle/build-start.js';
 import { buildSource, compilable } from '../../lifecycle/compile.js';
 import {
   awaitDeployment,
@@ -21,6 +22,8 @@ import { versionToRollBackTo } from './rollback-target.js';
 
 /** What to deploy. Members that are left out are those of the draft. */
 export interface DeployRequest extends Partial<KeyedSource> {
+  /** Which crates are resolved anew. */
+  readonly update?: CrateUpdate;
   readonly message?: string | null;
   readonly percent?: number;
 }
@@ -29,7 +32,7 @@ export interface DeployRequest extends Partial<KeyedSource> {
 export async function deploySource(
   deps: ApiDependencies,
   endpointId: string,
-  { message = null, percent = 100, ...changes }: DeployRequest,
+  { message = null, percent = 100, update, ...changes }: DeployRequest,
   origin: Origin,
 ) {
   const { store } = deps;
@@ -37,10 +40,12 @@ export async function deploySource(
   const changed = requireSource({ ...draft, ...changes });
   await requireGateways(deps);
   const source = compilable(changed);
-  const { id: buildId, artifact, cached } = await buildSource(deps, source, endpointId, origin);
+  const start = await buildStart(store, endpointId, source, update);
+  const build = await buildSource(deps, source, start, endpointId, origin);
+  const { id: buildId, artifact, resolved_lock: resolvedLock, cached } = build;
   const deployment = await requestSourceDeployment(store, {
     endpointId,
-    source: { ...source, artifact },
+    source: { ...source, artifact, resolvedLock },
     buildId,
     percent,
     message,
@@ -140,14 +145,15 @@ async function availableTarget(
   return { version, percent, artifact: await executableOf(deps, storedVersion, origin) };
 }
 
-/** The artifact of a version. It is compiled again when that was deleted. */
+/** The artifact of a version. It is compiled again, with the lock that it has, when that was deleted. */
 export async function executableOf(
   deps: ApiDependencies,
   version: EndpointVersion,
   origin: Origin,
 ): Promise<string> {
   if (await deps.artifacts.has(version.artifact)) return version.artifact;
-  const { artifact } = await buildSource(deps, compilable(version), version.endpoint_id, origin);
-  await replaceArtifact(deps.store, version, artifact);
-  return artifact;
+  const { endpoint_id } = version;
+  const build = await buildSource(deps, compilable(version), startOfVersion(version), endpoint_id, origin);
+  await replaceArtifact(deps.store, version, build.artifact, build.resolved_lock);
+  return build.artifact;
 }

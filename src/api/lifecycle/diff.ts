@@ -1,8 +1,9 @@
 /** The differences of two versions, as a patch. */
 import { AppError } from '../../errors.js';
-import { changedPaths, DEFAULT_ENTRY, filesAt } from '../../model/source-files.js';
+import { type ChangedCrate, changedCrates } from '../../model/cargo-lock.js';
+import { changedPaths, DEFAULT_EDITION, DEFAULT_ENTRY, filesAt } from '../../model/source-files.js';
 import type { Store } from '../../store/database.js';
-import { readSourceFiles } from '../../store/source-files.js';
+import { readLock, readSourceFiles } from '../../store/source-files.js';
 import type { EndpointVersion } from '../../store/versions.js';
 import { isText } from '../../util/text.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -17,15 +18,19 @@ interface DiffDependencies {
   readonly owner: string;
 }
 
-/**
- * The differences of the code, of the files beside it, and of the dependencies as JSON. Empty where nothing differs.
- * @throws AppError invalid_input when the versions differ too much
- */
+/** What differs between two versions. */
+interface VersionDifferences {
+  /** Code, files, edition and dependencies as a patch, and crates. Empty where nothing differs. */
+  readonly diff: string;
+  readonly crates: ChangedCrate[];
+}
+
+/** @throws AppError invalid_input when the versions differ too much */
 export async function diffOf(
   { store, threads, owner }: DiffDependencies,
   from: EndpointVersion,
   to: EndpointVersion,
-): Promise<string> {
+): Promise<VersionDifferences> {
   const names = [`version ${from.version}`, `version ${to.version}`] as const;
   let left = DIFF_TIMEOUT_MS;
   const patch = async (file: string, before: string, after: string) => {
@@ -47,6 +52,8 @@ export async function diffOf(
   };
   const [before, after] = [from.entry ?? DEFAULT_ENTRY, to.entry ?? DEFAULT_ENTRY];
   let diff = before === after ? '' : `The code is ${before} in ${names[0]}, and ${after} in ${names[1]}.\n`;
+  const [older, newer] = [from.edition ?? DEFAULT_EDITION, to.edition ?? DEFAULT_EDITION];
+  if (older !== newer) diff += `The edition is ${older} in ${names[0]}, and ${newer} in ${names[1]}.\n`;
   diff += await patch(after, from.code, to.code);
   const paths = changedPaths(from.files, to.files);
   const olds = await readSourceFiles(store, filesAt(from.files, paths));
@@ -58,7 +65,22 @@ export async function diffOf(
       diff += await patch(path, `${old ?? ''}`, `${next ?? ''}`);
     else if (old && next) diff += `The file ${path} is binary, and differs.\n`;
   }
-  return diff + (await patch('dependencies.json', json(from), json(to)));
+  diff += await patch('dependencies.json', json(from), json(to));
+  const crates = await cratesOf(store, from, to);
+  return { diff: diff + crates.map((crate) => sentenceOf(crate, names)).join(''), crates };
+}
+
+/** The crates that differ; none where the lock of one is not known. */
+async function cratesOf(store: Store, from: EndpointVersion, to: EndpointVersion): Promise<ChangedCrate[]> {
+  const [before, after] = [from.lock ?? from.resolved_lock, to.lock ?? to.resolved_lock];
+  if (!before || !after || before.digest === after.digest) return [];
+  return changedCrates(await readLock(store, before), await readLock(store, after));
+}
+
+function sentenceOf({ name, from, to }: ChangedCrate, [before, after]: readonly [string, string]): string {
+  if (from !== null && to !== null)
+    return `The crate ${name} is ${from} in ${before}, and ${to} in ${after}.\n`;
+  return `The crate ${name} ${from ?? to} is only in ${from === null ? after : before}.\n`;
 }
 
 function json({ dependencies }: EndpointVersion): string {

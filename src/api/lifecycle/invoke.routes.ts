@@ -56,6 +56,7 @@ export const invokeRoutes = [
       ...([
         'compile_failed',
         'compile_timeout',
+        'crates_timeout',
         'build_cancelled',
         'no_disk_space',
         'queue_unavailable',

@@ -8,10 +8,12 @@ import { findEndpoint, needsCompile } from '../../store/endpoints.js';
 import { livePreparations } from '../../store/nodes.js';
 import { acceptedHeaders, prefersAsync, Reply } from '../response/reply.js';
 import { defineRoute } from '../route/route.js';
-import { Id, IdParams } from '../route/schemas.js';
+import { Id, IdParams, optional, Update } from '../route/schemas.js';
 import { unboundPools, unboundPoolsOf } from './unbound-pools.js';
 
 const tag = 'Endpoints';
+
+const Compile = Type.Object(optional({ update: Update }));
 
 const Compiled = Type.Object(
   {
@@ -48,12 +50,16 @@ export const lifecycleRoutes = [
     summary: 'Compile the code; with `Prefer: respond-async`, answer at once',
     tag,
     params: IdParams,
+    body: Compile,
+    isBodyOptional: true,
     data: Compiled,
     alternatives: { 202: { description: 'The build continues; `Location` shows it', data: Accepted } },
     errors: [
       'endpoint_has_no_code',
+      'invalid_dependency',
       'compile_failed',
       'compile_timeout',
+      'crates_timeout',
       'build_cancelled',
       'no_disk_space',
       'queue_unavailable',
@@ -62,9 +68,9 @@ export const lifecycleRoutes = [
       'no_worker',
       'wait_timeout',
     ],
-    handle: async ({ params, origin, header }, deps) => {
+    handle: async ({ params, body: { update }, origin, header }, deps) => {
       const isAwaited = !prefersAsync(header);
-      const buildId = await startCompile(deps, params.id, origin, isAwaited);
+      const buildId = await startCompile(deps, params.id, origin, isAwaited, update);
       if (!isAwaited) {
         const preparing = await livePreparations(deps.store);
         const accepted = { build_id: buildId, status: 'queued', ...(preparing.length > 0 && { preparing }) };

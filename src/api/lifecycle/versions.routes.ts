@@ -7,10 +7,10 @@ import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, listVersions } from '../../store/versions.js';
 import { requirePermission } from '../access/principal.js';
-import { admitFiles } from '../request/source-files.js';
+import { admitSource } from '../request/sources.js';
 import { presenter } from '../response/present.js';
 import { Reply } from '../response/reply.js';
-import { filesWithContents } from '../response/source-files.js';
+import { sourceWithContents } from '../response/sources.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
 import { defineRoute } from '../route/route.js';
 import { IdParams } from '../route/schemas.js';
@@ -35,11 +35,13 @@ import {
 
 const tag = 'Versions';
 const deployErrors = [
+  'invalid_dependency',
   'no_gateway',
   'handler_start_failed',
   'start_overtaken',
   'compile_failed',
   'compile_timeout',
+  'crates_timeout',
   'build_cancelled',
   'no_disk_space',
   'queue_unavailable',
@@ -70,7 +72,7 @@ export const versionRoutes = [
       // It becomes the draft: who may not write that there does not write it here.
       if (SOURCE_MEMBERS.some((member) => member in body)) requirePermission(principal, 'endpoints:write');
       const { id } = params;
-      const request = await admitFiles(body, deps, async () =>
+      const request = await admitSource(body, deps, async () =>
         requireFound(await findEndpoint(deps.store, id), 'endpoint', id),
       );
       const deployed = await deploySource(deps, id, request, origin);
@@ -157,7 +159,8 @@ export const versionRoutes = [
     handle: async ({ params: { id, version } }, { store }) => {
       const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
       const stored = await requireVersion(store, id, Number(version));
-      return presentVersion({ ...withShare(stored, endpoint), ...(await filesWithContents(store, stored)) });
+      const built = { ...stored, lock: stored.lock ?? stored.resolved_lock };
+      return presentVersion({ ...withShare(stored, endpoint), ...(await sourceWithContents(store, built)) });
     },
   }),
 
@@ -165,7 +168,7 @@ export const versionRoutes = [
     method: 'GET',
     path: '/api/endpoints/{id}/versions/{version}/diff',
     permission: 'endpoints:read',
-    summary: 'Compare the code, the files and the dependencies of two versions',
+    summary: 'Compare the code, the files, the edition and the dependencies of two versions',
     tag,
     params: VersionParams,
     query: DiffQuery,
@@ -178,7 +181,7 @@ export const versionRoutes = [
       return {
         from: from.version,
         to: to.version,
-        diff: await diffOf({ store, threads, owner: ownerOfActor(principal.actor) }, from, to),
+        ...(await diffOf({ store, threads, owner: ownerOfActor(principal.actor) }, from, to)),
       };
     },
   }),

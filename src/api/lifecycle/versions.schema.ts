@@ -4,8 +4,10 @@ import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import {
   Code,
   DraftDependencies,
+  EditionName,
   Entry,
   Id,
+  Lock,
   nullable,
   oneOf,
   optional,
@@ -13,6 +15,7 @@ import {
   Sticky,
   Target,
   Timestamp,
+  Update,
 } from '../route/schemas.js';
 
 const MESSAGE_LENGTH = 1_000;
@@ -47,7 +50,14 @@ export const VersionView = Type.Object(
     code: Type.String(),
     entry: Entry,
     files: SourceFiles,
+    edition: EditionName,
     dependencies: Type.Unsafe<Dependencies>(DEPENDENCIES_SCHEMA),
+    lock: nullable(
+      Type.String({
+        description:
+          'The text of the Cargo.lock that it was built with; null: not known, as of one from before',
+      }),
+    ),
   },
   { title: 'Version' },
 );
@@ -56,8 +66,25 @@ export const DiffQuery = Type.Object({
   to: Type.String({ pattern: '^[1-9][0-9]{0,8}$', description: 'Number of the other version' }),
 });
 
+const ChangedVersion = (description: string) => nullable(Type.String({ description }));
+
 export const VersionDiff = Type.Object(
-  { from: Version, to: Version, diff: Type.String({ description: 'A unified diff; empty: no difference' }) },
+  {
+    from: Version,
+    to: Version,
+    diff: Type.String({ description: 'A unified diff; empty: no difference' }),
+    crates: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          from: ChangedVersion('Its version in the first; null: it is not there'),
+          to: ChangedVersion('Its version in the other; null: it is not there'),
+        },
+        { title: 'ChangedCrate' },
+      ),
+      { description: 'Crates whose versions differ; none where a lock is not known' },
+    ),
+  },
   { title: 'VersionDiff' },
 );
 
@@ -82,7 +109,10 @@ export const Deploy = Type.Object(
     code: Code,
     entry: nullable(Entry),
     files: nullable(SourceFiles),
+    edition: nullable(EditionName),
     dependencies: DraftDependencies,
+    lock: nullable(Lock),
+    update: Update,
     message: Message,
     percent: Type.Integer({
       minimum: 1,

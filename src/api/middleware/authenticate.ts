@@ -12,8 +12,10 @@ import { useToken } from '../../store/tokens.js';
 import { hasUsers } from '../../store/users.js';
 import { CoalescingTask } from '../../util/coalescing-task.js';
 import { isLoopback } from '../../util/loopback.js';
+import { isOfCrates } from '../access/crates-path.js';
 import { CredentialLimits } from '../access/credential-limits.js';
 import { ofSession, ofToken, type Principal, unlimited } from '../access/principal.js';
+import { requestAddress } from '../access/request-address.js';
 import { cameByTls, sessionCookie, sessionLimits } from '../access/session-cookie.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../route/context.js';
@@ -71,7 +73,7 @@ async function principalOf(
   const { address } = context.state.client;
   let given: string | undefined;
   if (authorization !== '') {
-    given = keyFrom(authorization, isPage(context.path));
+    given = keyFrom(authorization, context.path);
     const known = given === undefined ? undefined : await byCredential(deps, given, address, isUse);
     if (known) return known;
   } else {
@@ -126,8 +128,16 @@ async function refusal(
   { config, store }: Dependencies,
   isOpen: IsOpen,
 ): Promise<AppError> {
-  const isForBrowsers = isPage(context.path);
-  context.set('WWW-Authenticate', isForBrowsers ? 'Basic realm="Edge Gateway"' : 'Bearer');
+  if (isOfCrates(context.path)) {
+    const login = `${requestAddress(context.state.client, context.get('Host'), config)}/ui/access/tokens`;
+    context.set('WWW-Authenticate', `Cargo login_url="${login}"`);
+    return new AppError(
+      'unauthorized',
+      'This registry needs a token of the gateway: set CARGO_REGISTRIES_EDGE_TOKEN, or run ' +
+        '`cargo login --registry edge`, where edge is its name in .cargo/config.toml',
+    );
+  }
+  context.set('WWW-Authenticate', isPage(context.path) ? 'Basic realm="Edge Gateway"' : 'Bearer');
   if (config.API_KEY !== undefined) {
     return new AppError(
       'unauthorized',
@@ -152,15 +162,20 @@ function isPage(path: string): boolean {
   return path === '/queues' || path.startsWith('/queues/');
 }
 
-function keyFrom(authorization: string, isBasicAllowed: boolean): string | undefined {
+function keyFrom(authorization: string, path: string): string | undefined {
+  if (isOfCrates(path) && /^\S+$/.test(authorization)) return utf8Of(authorization);
   const [, scheme = '', value = ''] = /^(\S+) +(\S.*)$/.exec(authorization) ?? [];
-  // Node decodes headers as Latin-1; the key is UTF-8.
-  if (scheme.toLowerCase() === 'bearer') return Buffer.from(value, 'latin1').toString('utf8');
+  if (scheme.toLowerCase() === 'bearer') return utf8Of(value);
   // Browsers ask for a user name, which is ignored, and a password, which is the key.
-  if (isBasicAllowed && scheme.toLowerCase() === 'basic') {
+  if (isPage(path) && scheme.toLowerCase() === 'basic') {
     return /^[^:]*:(.*)$/s.exec(Buffer.from(value, 'base64').toString('utf8'))?.[1];
   }
   return undefined;
+}
+
+/** Node decodes headers as Latin-1; the key is UTF-8. */
+function utf8Of(value: string): string {
+  return Buffer.from(value, 'latin1').toString('utf8');
 }
 
 /** Compares digests: they have the same length, as timingSafeEqual requires. */

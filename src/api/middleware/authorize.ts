@@ -1,6 +1,7 @@
 /** The one place that decides whether somebody may send a request: each route, and each page, names its permission. */
 import { AppError } from '../../errors.js';
 import type { RoutePermission } from '../../model/permission.js';
+import { CRATES_PATH } from '../access/crates-path.js';
 import { requirePermission } from '../access/principal.js';
 import type { ApiContext, Next } from '../route/context.js';
 
@@ -10,6 +11,7 @@ export const PAGES: readonly { readonly path: string; readonly permission: Route
   { path: '/ui', permission: 'public' },
   { path: '/metrics', permission: 'metrics:read' },
   { path: '/queues', permission: 'queues:write' },
+  { path: CRATES_PATH, permission: 'authenticated' },
 ];
 
 export function authorize(context: ApiContext, next: Next): Promise<unknown> {

@@ -11,10 +11,18 @@ export async function errors(context: ApiContext, next: Next): Promise<void> {
   } catch (thrown) {
     const error = appErrorFrom(thrown, context);
     context.status = error.status;
-    const { retry_after_seconds: seconds } = (error.extras.details ?? {}) as { retry_after_seconds?: number };
+    const { retry_after_seconds: seconds, build_id: build } = (error.extras.details ?? {}) as Details;
     if (seconds !== undefined) context.set('Retry-After', String(seconds));
+    // It goes on: there its outcome will be.
+    if (error.code === 'wait_timeout' && build !== undefined) context.set('Location', `/api/builds/${build}`);
     context.body = wrapFailure(context.state.route?.envelope ?? 'ok', error);
   }
+}
+
+/** Details that headers tell, too. */
+interface Details {
+  readonly retry_after_seconds?: number;
+  readonly build_id?: string;
 }
 
 function appErrorFrom(thrown: unknown, context: ApiContext): AppError {

@@ -3,7 +3,7 @@ import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typ
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import type { Policies } from '../../model/policies/policies.js';
 import { POLICIES_SCHEMA } from '../../model/policies/schema.js';
-import type { FileContents } from '../../model/source-files.js';
+import { EDITIONS, type FileContents } from '../../model/source-files.js';
 
 /** A value or null, as a list of types instead of `anyOf`, for short validation messages. */
 export function nullable<T extends TSchema>(schema: T) {
@@ -45,6 +45,10 @@ export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 86
 
 /** The source of a handler. */
 export const Code = nullable(Type.String({ format: 'text', description: 'Handler source code (Rust)' }));
+/** The edition of Rust of a source, as a view has it; the members that set it may be null. */
+export const EditionName = oneOf(EDITIONS, {
+  description: 'The edition of Rust that the code is written in; `2021` unless given',
+});
 /** The path of the code among the files of a source. */
 export const Entry = Type.String({
   format: 'entry-path',
@@ -60,6 +64,20 @@ export const FileContentSchema = {
   required: ['base64'],
   additionalProperties: false,
 };
+/** The Cargo.lock of a source. */
+export const Lock = Type.String({
+  format: 'cargo-lock',
+  description:
+    'The text of a Cargo.lock, to which the crates are held; without one, they stay what they were in the newest version',
+});
+/** Which crates are resolved anew. */
+export const Update = Type.Unsafe<boolean | readonly string[]>({
+  type: ['boolean', 'array'],
+  items: { type: 'string', format: 'crate-name' },
+  minItems: 1,
+  maxItems: 200,
+  description: 'Whether crates are resolved anew, or which: as `cargo update` does',
+});
 /** The files of a source beside its code, with their contents. */
 export const SourceFiles = Type.Unsafe<FileContents>({
   type: 'object',
@@ -67,18 +85,18 @@ export const SourceFiles = Type.Unsafe<FileContents>({
   propertyNames: { type: 'string', format: 'file-path' },
   additionalProperties: FileContentSchema,
 });
-/** The same in lists, without contents. */
-export const FileDigests = Type.Record(
-  Type.String(),
-  Type.Object(
-    {
-      digest: Type.String({ description: 'sha256, in hex' }),
-      size: Type.Integer({ description: 'Bytes' }),
-    },
-    { title: 'FileDigest' },
-  ),
-  { description: 'Files beside the code, by their paths' },
+/** A file in lists, without its content. */
+export const FileDigest = Type.Object(
+  {
+    digest: Type.String({ description: 'sha256, in hex' }),
+    size: Type.Integer({ description: 'Bytes' }),
+  },
+  { title: 'FileDigest' },
 );
+/** The files of a source in lists. */
+export const FileDigests = Type.Record(Type.String(), FileDigest, {
+  description: 'Files beside the code, by their paths',
+});
 export const DraftDependencies = Type.Unsafe<Dependencies | null>({
   ...DEPENDENCIES_SCHEMA,
   type: ['object', 'null'],

@@ -12,12 +12,20 @@ import { countSealedOtherwise } from '../../store/sealed-values.js';
 export interface StoredHealth {
   /** The weakest level of the live nodes of each kind; null when none is alive or known yet. */
   readonly sandbox: { readonly gateway: SandboxLevel | null; readonly worker: SandboxLevel | null };
+  /** The compilers of the live workers, each kind once. */
+  readonly rustc: Compiler[];
   /** Builds that workers need before they can compile handlers. */
   readonly preparing: Preparation[];
   /** What entries of the log of this hour take, bytes; null when that is not known yet. */
   readonly logBytes: number | null;
   /** While the key is rotated: values that it has not sealed; null when that is not known yet. */
   readonly left: number | null;
+}
+
+/** A compiler of handlers, as workers say it. */
+interface Compiler {
+  readonly version: string;
+  readonly host: string | null;
 }
 
 /** The health check must respond even if the database does not. */
@@ -30,6 +38,7 @@ class CachedHealth {
   readonly #rotatesTo: string | undefined;
   #health: StoredHealth = {
     sandbox: { gateway: null, worker: null },
+    rustc: [],
     preparing: [],
     logBytes: null,
     left: null,
@@ -65,6 +74,7 @@ class CachedHealth {
       ]);
       this.#health = {
         sandbox: { gateway: weakestSandbox(gateways), worker: weakestSandbox(workers) },
+        rustc: compilersOf(workers),
         preparing: preparationsOf(workers),
         logBytes,
         left,
@@ -81,6 +91,14 @@ function weakestSandbox(nodes: readonly Node[]): SandboxLevel | null {
   const levels = nodes.map(({ info }) => SANDBOX_LEVELS.indexOf(info['sandbox'] as SandboxLevel));
   // A node of another version may report a level that this one does not know.
   return levels.includes(-1) ? 'limits' : (SANDBOX_LEVELS[Math.max(...levels)] ?? 'limits');
+}
+
+/** One of another version need not say its host. */
+function compilersOf(workers: readonly Node[]): Compiler[] {
+  const all = workers.flatMap(({ info: { rustc: version, host } }) =>
+    typeof version === 'string' ? [{ version, host: typeof host === 'string' ? host : null }] : [],
+  );
+  return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
 }
 
 const cached = new WeakMap<Database, CachedHealth>();

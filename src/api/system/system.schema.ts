@@ -23,6 +23,16 @@ export const Health = Type.Object(
           '`limits`: resource limits only; null: none is alive',
       },
     ),
+    rustc: Type.Array(
+      Type.Object(
+        {
+          version: Type.String({ description: 'Such as `rustc 1.95.0 (59807616e 2026-04-14)`' }),
+          host: nullable(Type.String({ description: 'The target of handlers; null: not known' })),
+        },
+        { title: 'Compiler' },
+      ),
+      { description: 'What the live workers compile handlers with: one, unless they differ' },
+    ),
     preparing: Type.Array(Preparation, {
       description: 'What workers build before they can compile handlers; a compile waits for it',
     }),

@@ -5,6 +5,7 @@ import { ENDPOINT_METHODS, type EndpointMethod } from '../../model/endpoint-meth
 import type { ServiceBinding } from '../../model/imported-parts.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf } from '../../model/schema-check.js';
+import { EDITIONS, type Edition } from '../../model/source-files.js';
 import { type ImportWarning, Warnings } from '../warnings.js';
 import { type ParsedYaml, parseYaml, YamlError } from '../yaml.js';
 import { bundleError } from './errors.js';
@@ -13,6 +14,8 @@ export interface Manifest {
   readonly name: string | null;
   /** Null when the manifest has no dependencies. */
   readonly dependencies: Dependencies | null;
+  /** Null when the manifest does not say it. */
+  readonly edition: Edition | null;
   readonly routes: readonly ManifestRoute[];
   readonly bindings: readonly ServiceBinding[];
   readonly warnings: readonly ImportWarning[];
@@ -28,7 +31,7 @@ export interface ManifestRoute {
 }
 
 const KEYS = {
-  root: ['bundle', 'dependencies', 'bindings', 'routes'],
+  root: ['bundle', 'edition', 'dependencies', 'bindings', 'routes'],
   bundle: ['name', 'version'],
   route: ['method', 'path', 'handler'],
 };
@@ -36,6 +39,7 @@ const KEYS = {
 /** The validated YAML. A key without a value is null, which is treated like a missing key. */
 interface RawManifest {
   readonly bundle?: { readonly name?: string; readonly version?: string | number } | null;
+  readonly edition?: Edition | null;
   readonly dependencies?: Dependencies | null;
   readonly bindings?: Readonly<Record<string, string>> | null;
   readonly routes?: readonly { method: string; path: string; handler?: string | null }[] | null;
@@ -52,6 +56,7 @@ const check = checkOf({
         version: { type: ['string', 'number'] },
       },
     },
+    edition: { type: ['string', 'null'], enum: [...EDITIONS, null] },
     dependencies: { type: ['object', 'null'] },
     bindings: {
       type: ['object', 'null'],
@@ -123,6 +128,7 @@ export function readManifest(text: string, file: string): Manifest {
   return {
     name: raw.bundle?.name?.trim() ?? null,
     dependencies: raw.dependencies ?? null,
+    edition: raw.edition ?? null,
     routes,
     bindings: Object.entries(raw.bindings ?? {}).map(([poolId, service]) => ({ poolId, service })),
     warnings: warnings.list(),

@@ -61,6 +61,7 @@ export async function readBundle(
       return endpointOf(each.operation, title, (handler && sources.get(handler)) ?? null);
     }),
     dependencies: manifest?.dependencies ?? null,
+    ...(manifest?.edition && { edition: manifest.edition }),
     bindings: manifest?.bindings ?? [],
     warnings: [
       ...warnings.list(),

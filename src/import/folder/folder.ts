@@ -1,5 +1,6 @@
 /** A folder of files that describe an installation, as it was read. */
-import type { FileRefs } from '../../model/source-files.js';
+import type { HandlerPackage } from '../../model/cargo-package.js';
+import type { FileRef, FileRefs } from '../../model/source-files.js';
 
 /** A value, and where it stands: `edge.yaml:12`. */
 export interface ValueAtLine {
@@ -24,6 +25,12 @@ export interface FolderSource {
   readonly entry: string;
   /** The files beside the code: those that it names, and that the endpoint includes; null: none. */
   readonly files: FileRefs | null;
+  /** The lock that the endpoint names, or else its package has; null: none. */
+  readonly lock: FileRef | null;
+  /** What its Cargo.toml says, where the endpoint does not say it; null: nothing. */
+  readonly cargo: Pick<HandlerPackage, 'dependencies' | 'edition'> | null;
+  /** What is wrong with that, each with its place. */
+  readonly cargoProblems: readonly string[];
   /** What is wrong with the files, each with its place. */
   readonly problems: readonly string[];
 }
@@ -43,8 +50,12 @@ export interface NamedSource {
   readonly root: string;
   /** Patterns of further files. */
   readonly include: readonly string[];
+  /** The path of its Cargo.lock in the folder; null: that of its package, or none. */
+  readonly lock: string | null;
+  /** Whether its crates are those of its Cargo.toml, because the endpoint names none. */
+  readonly isOfPackage: boolean;
 }
 
-export function sourceName({ handler, root, include }: NamedSource): string {
-  return JSON.stringify([handler, root, include]);
+export function sourceName({ handler, root, include, lock, isOfPackage }: NamedSource): string {
+  return JSON.stringify([handler, root, include, lock, isOfPackage]);
 }

@@ -27,6 +27,7 @@ describe('manifest of a bundle', () => {
 bundle:
   name: " Pets "
   version: "1.0"
+edition: "2024"
 dependencies:
   regex: "1.10"
   chrono: { version: "0.4", features: [serde], default-features: false }
@@ -43,6 +44,7 @@ routes:
         regex: '1.10',
         chrono: { version: '0.4', features: ['serde'], 'default-features': false },
       },
+      edition: '2024',
       routes: [
         { method: 'GET', path: '/pets/{id}', handler: 'get_pet', place: 'bundle.yaml: routes.0' },
         { method: 'POST', path: '/pets', handler: 'create-pet', place: 'bundle.yaml: routes.1' },
@@ -53,7 +55,7 @@ routes:
     });
   });
 
-  const nothing = { name: null, dependencies: null, routes: [], bindings: [], warnings: [] };
+  const nothing = { name: null, dependencies: null, edition: null, routes: [], bindings: [], warnings: [] };
   for (const text of [
     '',
     '# nothing yet\n',
@@ -172,9 +174,9 @@ routes:
       /^bundle\.yaml, line 3, column 3: dependencies\.regex: must be a string or an object, not a number/,
       'invalid_dependency',
     ],
-    'with a crate from another source': [
+    'with a crate from outside': [
       'dependencies:\n  mine:\n    version: "1"\n    path: ../mine\n',
-      /^bundle\.yaml, line 4, column 5: dependencies\.mine\.path: is not accepted/,
+      /^bundle\.yaml, line 4, column 5: dependencies\.mine\.path: must not leave the folder/,
       'invalid_dependency',
     ],
     'with a crate named __proto__': [

@@ -4,11 +4,13 @@ import type { ErrorCode } from '../../../src/errors.js';
 import { AppError } from '../../../src/errors.js';
 import { readBundle } from '../../../src/import/bundle/read-bundle.js';
 import type { ImportLimits } from '../../../src/import/limits.js';
-import { ONE_FILE } from '../../../src/model/source-files.js';
 import { ZipFolder, zipOf } from '../../support/zip.js';
 import { type Files, handlers, LIMITS, PETS, readFiles, spec } from './bundles.js';
 
 const BOTH = { 'handlers/list_pets.rs': '// list', 'handlers/get_pet.rs': '// get' };
+
+/** Of a handler with nothing beside it. */
+const ALONE = { entry: null, files: null };
 
 describe('bundle', () => {
   let zips: ZipFolder;
@@ -38,7 +40,7 @@ describe('bundle', () => {
       name: 'listPets',
       method: 'GET',
       path: '/pets',
-      handler: { file: 'handlers/list_pets.rs', code: '// list', ...ONE_FILE },
+      handler: { file: 'handlers/list_pets.rs', code: '// list', ...ALONE },
     });
     expect(endpoint?.generatedCode).to.include('handler_loop_result!');
     expect(api).to.deep.include({
@@ -382,14 +384,14 @@ describe('bundle', () => {
           method: 'GET',
           path: '/pets',
           description: null,
-          handler: { file: 'all.rs', code: '// all', ...ONE_FILE },
+          handler: { file: 'all.rs', code: '// all', ...ALONE },
         },
         {
           name: 'GET /pets/{id}',
           method: 'GET',
           path: '/pets/{id}',
           description: null,
-          handler: { file: 'src/one.rs', code: '// one', ...ONE_FILE },
+          handler: { file: 'src/one.rs', code: '// one', ...ALONE },
         },
       ]);
       expect(api.endpoints[1]?.generatedCode).to.include('"id"');

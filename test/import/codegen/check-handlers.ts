@@ -1,8 +1,9 @@
 /** Type-checks many handlers in one run of rustc, with warnings denied. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DependencySets, linkingTo, targetOf } from '../../../src/build/dependency-sets.js';
+import { DependencySets } from '../../../src/build/dependency-sets.js';
 import { parseRustcOutput } from '../../../src/build/diagnostics.js';
+import { linkingTo, targetOf } from '../../../src/build/prepared-sets.js';
 import { runTool } from '../../../src/build/run-tool.js';
 import { HANDLER_PROFILE } from '../../../src/build/rustc.js';
 import { findToolchain } from '../../../src/build/toolchain.js';
@@ -33,7 +34,10 @@ export async function openCompiler(): Promise<CheckHandlers> {
   // As the tests' workers do, so that the SDK in the cache is the same.
   const sandbox = await openSandbox('auto', log);
   const root = join(BUILD_CACHE, 'sets');
-  const sets = new DependencySets({ root, toolchain, sandbox, env, limits: LIMITS }, log);
+  const sets = new DependencySets(
+    { root, toolchain, sandbox, env, limits: LIMITS, crateSources: [], credentials: async () => [] },
+    log,
+  );
   const set = await sets.prepare({ dependencies: {}, async: false });
   if (!set.ok) throw new Error(`The SDK cannot be built: ${JSON.stringify(set.diagnostics)}`);
 

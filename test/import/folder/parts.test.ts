@@ -22,7 +22,13 @@ describe('a folder in parts', () => {
       endpoints: endpoints.map((value, at) => ({ value, place: `edge.yaml:${at}`, members: { a: 'x' } })),
     },
     sources: new Map(
-      codes.map(([entry, code]) => [entry, { code, entry, files: { 'a.txt': FILE }, problems: [] }]),
+      codes.map(([entry, code]) => [
+        entry,
+        {
+          ...{ code, entry, files: { 'a.txt': FILE }, lock: null, problems: [] },
+          ...{ cargo: null, cargoProblems: [] },
+        },
+      ]),
     ),
     contents: new Map(codes.map(([, code]) => [FILE.digest, Buffer.from(code)])),
   });

@@ -28,7 +28,7 @@ describe('a folder of edge init', function () {
     for (const name of names) {
       await run(['init', name, '--template', name]);
       expect(await readdir(join(folder.path, name))).to.have.members([
-        ...['.gitignore', 'Cargo.toml', 'edge.schema.json', 'edge.yaml', 'src'],
+        ...['.cargo', '.gitignore', 'Cargo.toml', 'edge.schema.json', 'edge.yaml', 'src'],
       ]);
     }
     expect(await readFile(join(folder.path, 'async-sleep/Cargo.toml'), 'utf8')).to.include(
@@ -47,6 +47,46 @@ describe('a folder of edge init', function () {
     expect(code).to.equal(2);
     expect(stderr).to.include('Cargo.toml exists; nothing was written');
     expect(await readdir(taken)).to.deep.equal(['Cargo.toml']);
+  });
+
+  it('edge init names the registry of its gateway, and says what cargo needs', async () => {
+    const nothing = { XDG_CONFIG_HOME: join(folder.path, 'nothing') };
+    const local = await edge(['init', 'local'], { cwd: folder.path, env: nothing });
+    expect(local.stderr).to.include('No gateway is configured').and.include('http://127.0.0.1:8081/crates/');
+    const env = { ...nothing, EDGE_URL: 'https://gateway.example', EDGE_TOKEN: 'secret' };
+    const { code, stdout, stderr } = await edge(['init', 'remote'], { cwd: folder.path, env });
+    expect(code).to.equal(0);
+    expect(stderr).to.include('CARGO_REGISTRIES_EDGE_TOKEN').and.include('cargo login --registry edge');
+    expect(stdout + stderr).not.to.include('secret');
+    const config = await readFile(join(folder.path, 'remote/.cargo/config.toml'), 'utf8');
+    expect(config).to.include('index = "sparse+https://gateway.example/crates/"').and.not.include('secret');
+  });
+
+  it('edge init --existing keeps what a folder has, and adds what it lacks', async () => {
+    const root = join(folder.path, 'existing');
+    await mkdir(join(root, 'src'), { recursive: true });
+    const manifest =
+      '# ours\n[package]\nname = "ours" # a name\nversion = "2.0.0"\nedition = "2021"\n\n[dependencies] # few\nserde = "1.0.200"\n';
+    await writeFile(join(root, 'Cargo.toml'), manifest);
+    await writeFile(join(root, 'src/main.rs'), 'fn main() {}\n');
+    const said = await run(['init', 'existing', '--existing']);
+    expect(said).to.include('Made in existing: edge.yaml, src/hello.rs').and.include('Added to: Cargo.toml');
+    const added = await readFile(join(root, 'Cargo.toml'), 'utf8');
+    expect(added)
+      .to.include('# ours\n[package]\nname = "ours" # a name\n')
+      .and.include(
+        '[dependencies] # few\nrust-edge-gateway-sdk = { version = "0.1", registry = "edge" }\nserde_json = "1"\nserde = "1.0.200"\n',
+      )
+      .and.include('[[bin]]\nname = "hello"\npath = "src/hello.rs"\n');
+    expect(await run(['init', 'existing', '--existing'])).to.include('Nothing is missing in existing');
+    expect(await readFile(join(root, 'Cargo.toml'), 'utf8')).to.equal(added);
+    // Where a line of its own would not do, its author adds it.
+    const inline = 'dependencies = { serde = "1" }\n[package]\nname = "ours"\nversion = "2.0.0"\n';
+    await writeFile(join(root, 'Cargo.toml'), inline);
+    const { code, stderr } = await edge(['init', 'existing', '--existing'], { cwd: folder.path });
+    expect(code).to.equal(0);
+    expect(stderr).to.include('Cargo.toml was left as it is; add to it:').and.include('registry = "edge"');
+    expect(await readFile(join(root, 'Cargo.toml'), 'utf8')).to.equal(inline);
   });
 
   describe('edge dev', () => {

@@ -39,6 +39,8 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
   const servers: Server[] = [];
   let reached = 0;
   let count = 0;
+  /** Unfinished sets: the next try would go on from there. */
+  let kept = 0;
 
   before(async function () {
     this.timeout(PREPARATION_LIMIT_MS);
@@ -165,7 +167,7 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
     const making = (await readdir(join(BUILD_CACHE, 'sets'))).filter((name) =>
       name.startsWith(`.making-${workerPid()}-`),
     );
-    expect(making).to.deep.equal([]);
+    expect(making.length).to.be.at.most(kept);
     expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
     expect(await readdir(outside.path)).to.have.members(['secret', 'socket']);
   });
@@ -212,9 +214,10 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
       await stack.processes.get('worker')?.end();
       await stack.start('worker', limits);
     };
-    const ends = async (what: string, code: ErrorCode, message: RegExp) => {
+    const ends = async (what: string, code: ErrorCode, message: RegExp, isKept = false) => {
       expectFailure(await compile(HANDLER, `edge-attack-${what}`), code, message);
-      expect(await attackSets()).to.have.length(1); // that of the traps
+      if (isKept) kept++;
+      expect(await attackSets()).to.have.length(1 + kept); // that of the traps
     };
     before(() =>
       restart({
@@ -234,7 +237,7 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
     }).timeout(180_000);
 
     it('fails the build of a crate that uses too much memory', async (reason) => {
-      await ends('memory', 'compile_failed', reason);
+      await ends('memory', 'compile_failed', reason, true);
     }).timeout(180_000);
 
     it('fails the build of a crate that prints without end', async (reason) => {
@@ -246,8 +249,8 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
     }).timeout(180_000);
 
     it('fails the build of a crate that takes too long', async (reason) => {
-      await restart({ COMPILE_TIMEOUT_MS: '20000' });
-      await ends('never', 'compile_timeout', reason);
+      await restart({ CRATES_TIMEOUT_MS: '20000' });
+      await ends('never', 'crates_timeout', reason, true);
     }).timeout(180_000);
   });
 });

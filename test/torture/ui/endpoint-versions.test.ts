@@ -1,8 +1,13 @@
 /** Versions of an endpoint in the web UI: what serves, what differs, rollback, and canaries. */
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
+import { ONE_FILE } from '../../../src/model/source-files.js';
+import { openDatabase } from '../../../src/store/database.js';
+import { keepLock } from '../../../src/store/source-files.js';
+import { addVersions } from '../../../src/store/versions.js';
 import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
+import { lockOf } from '../../support/locks.js';
 import { type Stack, startStack } from '../../support/processes.js';
 import { expectAccessible, expectFits, openBrowser, type Ui } from '../../support/ui.js';
 
@@ -122,6 +127,34 @@ describe('the versions of an endpoint in the web UI', function () {
     await expectFits(phone.page);
     await phone.close();
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: numbered(2), dependencies: null }));
+  });
+
+  it('the versions page shows which edition and which crates differ', async () => {
+    const body = { name: 'Crates', path: '/crates', method: 'GET', domain: '*', code: numbered(1) };
+    const made = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
+    const store = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      for (const [edition, crates] of [
+        [null, { gone: '1.0.0', uuid: '1.17.0' }],
+        ['2024', { come: '2.0.0', uuid: '1.18.0' }],
+      ] as const) {
+        const resolvedLock = await keepLock(store, lockOf(crates));
+        const source = { code: numbered(1), dependencies: { uuid: '1' }, ...ONE_FILE, edition };
+        const built = { sourceKey: `${edition}`, artifact: `${edition}`, actor: null, resolvedLock };
+        await addVersions(store, [made.id], { ...source, ...built });
+      }
+    } finally {
+      await store.close();
+    }
+    const { page, close } = await ui.open(`/ui/endpoints/${made.id}/versions?from=1&to=2`);
+    await page.getByText('The edition of Rust is 2021 in Version 1, and 2024 in Version 2.').waitFor();
+    const crates = page.getByRole('region', { name: 'Crates that differ' }).getByRole('listitem');
+    await crates.first().waitFor();
+    expect(await crates.allInnerTexts()).to.deep.equal([
+      ...['come none → 2.0.0', 'gone 1.0.0 → none', 'uuid 1.17.0 → 1.18.0'],
+    ]);
+    await expectAccessible(page);
+    await close();
   });
 
   it('the versions page starts a canary by a slider, changes its share, and promotes it', async () => {

@@ -5,6 +5,7 @@ import { useProgressEvents } from '../api/progress.js';
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { whoOf } from '../base/actor.js';
+import { type BuildingCrates, CratesProgress } from '../base/building-crates.js';
 import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
 import type { PageProps } from '../base/lazy.js';
@@ -18,7 +19,10 @@ import { PlanChanges } from './plan-view.js';
 import { RollbackDialog } from './rollback-dialog.js';
 import { currentStep, STATES } from './states.js';
 
-type Progress = Pick<Apply, 'state' | 'progress' | 'earlier'>;
+type Progress = Pick<Apply, 'state' | 'progress' | 'earlier'> & Partial<Pick<FollowedApply, 'crates'>>;
+
+/** An apply, with the crates that its handlers wait for. */
+type FollowedApply = Apply & { readonly crates?: readonly BuildingCrates[] };
 
 const SUBJECT = { kind: 'apply', list: '/ui/apply', listName: 'All applies' } as const;
 
@@ -55,10 +59,11 @@ function useApply(id: string) {
     onProgress: setProgress,
   });
   if (!result.data || !isUnfinished || !progress) return result;
-  return { ...result, data: { ...result.data, ...progress } };
+  const data: FollowedApply = { ...result.data, ...progress };
+  return { ...result, data };
 }
 
-function Content({ apply }: { readonly apply: Apply }) {
+function Content({ apply }: { readonly apply: FollowedApply }) {
   const { state, outcome, error, error_code, error_details, rollback_of, actor, created_at, plan } = apply;
   const [first] = apply.earlier;
   const [word, tone, meaning] = STATES[state];
@@ -79,6 +84,9 @@ function Content({ apply }: { readonly apply: Apply }) {
             </span>
           </>
         )}
+        {apply.crates?.map((set, at) => (
+          <CratesProgress key={at} crates={set} />
+        ))}
         {state === 'waiting' && first && (
           <p>
             The next to end is <Link href={`/ui/applies/${first.id}`}>{titleOf(first)}</Link>, of{' '}

@@ -4,6 +4,7 @@ import { Link } from 'wouter-preact';
 import { call, type Diagnostic } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
+import { CratesProgress } from '../base/building-crates.js';
 import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
 import type { PageProps } from '../base/lazy.js';
@@ -83,6 +84,14 @@ function Content({ build }: { readonly build: Build }) {
           <dd>
             <At at={build.created_at} /> (<Ago at={build.created_at} />)
           </dd>
+          {build.crates !== null && (
+            <>
+              <dt>Waits for</dt>
+              <dd>
+                <CratesProgress crates={build.crates} />
+              </dd>
+            </>
+          )}
           <Timings build={build} />
           {artifact !== null && (
             <>

@@ -1,6 +1,7 @@
 /** How an import goes, and what has come of it. */
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
+import { CratesProgress } from '../base/building-crates.js';
 import { STATES } from '../base/endpoint-state.js';
 import { FirstOf } from '../base/first-of.js';
 import type { PageProps } from '../base/lazy.js';
@@ -12,7 +13,7 @@ import { Texts } from '../base/texts.js';
 import { Visible } from '../base/visible.js';
 import type { Import } from '../generated/routes.js';
 import { FailedHandlers, Handlers } from './handlers.js';
-import { useImport } from './use-progress.js';
+import { type FollowedImport, useImport } from './use-progress.js';
 
 const TONES: Readonly<Record<Import['state'], Tone>> = {
   queued: 'idle',
@@ -53,8 +54,8 @@ function TryLink({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
   );
 }
 
-function Content({ imported }: { readonly imported: Import }) {
-  const { state, handlers, counts, warnings, errors, result, created_at } = imported;
+function Content({ imported }: { readonly imported: FollowedImport }) {
+  const { crates, state, handlers, counts, warnings, errors, result, created_at } = imported;
   const unmatched = errors.filter(({ stage }) => stage === 'match');
   const isOver = imported.finished_at !== null;
   const finished = isOver
@@ -89,6 +90,9 @@ function Content({ imported }: { readonly imported: Import }) {
             </span>
           </>
         )}
+        {crates.map((set, at) => (
+          <CratesProgress key={at} crates={set} />
+        ))}
       </div>
       {unmatched.length > 0 && (
         <Texts

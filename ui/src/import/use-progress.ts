@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useProgressEvents } from '../api/progress.js';
 import { useQuery } from '../api/query.js';
+import type { BuildingCrates } from '../base/building-crates.js';
 import type { Import, ImportCounts, ImportHandler } from '../generated/routes.js';
 
 interface Progress {
@@ -9,6 +10,8 @@ interface Progress {
   readonly counts: ImportCounts;
   /** Those that have changed. */
   readonly handlers: readonly ImportHandler[];
+  /** That handlers wait for. */
+  readonly crates?: readonly BuildingCrates[];
 }
 
 /** The import with what its events have reported since. */
@@ -21,9 +24,16 @@ export function useImport(id: string) {
     onProgress: (next) =>
       setProgress((before) => ({ ...next, handlers: merged(before?.handlers ?? [], next.handlers) })),
   });
-  if (!result.data || !isUnfinished || !progress) return result;
-  const handlers = merged(result.data.handlers, progress.handlers);
-  return { ...result, data: { ...result.data, state: progress.state, counts: progress.counts, handlers } };
+  return { ...result, data: result.data && withProgress(result.data, isUnfinished ? progress : undefined) };
+}
+
+/** An import, with the crates that its handlers wait for. */
+export type FollowedImport = Import & { readonly crates: readonly BuildingCrates[] };
+
+function withProgress(imported: Import, progress: Progress | undefined): FollowedImport {
+  if (!progress) return { ...imported, crates: [] };
+  const { state, counts, crates = [] } = progress;
+  return { ...imported, state, counts, handlers: merged(imported.handlers, progress.handlers), crates };
 }
 
 function merged(

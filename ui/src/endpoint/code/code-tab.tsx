@@ -6,6 +6,7 @@ import { connection } from '../../api/live.js';
 import { toApiError } from '../../api/query.js';
 import { isExpired, may } from '../../api/session.js';
 import { Binary } from '../../base/binary.js';
+import { CratesProgress } from '../../base/building-crates.js';
 import { Button } from '../../base/controls.js';
 import { ErrorNotice } from '../../base/notices.js';
 import { Preparation } from '../../base/preparation.js';
@@ -67,7 +68,7 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
               </Button>
             )}
             {(mayCompile || mayWrite) && (
-              <Button isSmall isDisabled={isBusy || written.code === ''} onClick={save}>
+              <Button isSmall isDisabled={isBusy || written.code === ''} onClick={() => save()}>
                 {mayCompile ? 'Compile' : 'Save'} <kbd>Ctrl S</kbd>
               </Button>
             )}
@@ -75,7 +76,7 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
         </header>
         {isCompiling && (
           <div class="pad">
-            <Preparation />
+            {build.current?.crates ? <CratesProgress crates={build.current.crates} /> : <Preparation />}
           </div>
         )}
         {file.missing !== undefined && (
@@ -108,7 +109,12 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
         <ErrorNotice error={error} onRetry={() => void save()} onClose={close} />
       )}
       {checked && (!error || checked.hasFailed) && <Problems checked={checked} buffers={buffers.current} />}
-      <Crates draft={draft} isReadOnly={!mayWrite} error={error} />
+      <Crates
+        draft={draft}
+        isReadOnly={!mayWrite}
+        error={error}
+        onUpdate={mayCompile && !isBusy && written.code !== '' ? () => void save(true) : undefined}
+      />
     </div>
   );
 }
@@ -165,15 +171,19 @@ function useSaving(draft: Draft, mayCompile: boolean, onConflict: () => void) {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<{ readonly error: ApiError; readonly draft: Draft }>();
   const requested = useRef(0);
-  const save = async () => {
+  const isUpdate = useRef(false);
+  const save = async (update = false) => {
     requested.current++;
+    isUpdate.current ||= update;
     if (requested.current > 1) return;
     setBusy(true);
     setFailure(undefined);
     try {
       for (let done = 0; done < requested.current; ) {
         done = requested.current;
-        if ((await (mayCompile ? draft.compile() : draft.save())) === 'changed') onConflict();
+        const isAsked = isUpdate.current;
+        isUpdate.current = false;
+        if ((await (mayCompile ? draft.compile(isAsked) : draft.save())) === 'changed') onConflict();
       }
     } catch (thrown) {
       setFailure({ error: toApiError(thrown), draft });

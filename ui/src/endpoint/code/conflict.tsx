@@ -66,7 +66,7 @@ export function Conflict({ notice, endpoint, draft, theirs }: ConflictProps) {
 }
 
 const LOOKED_AT = 20;
-const SOURCE = ['code', 'entry', 'files', 'dependencies'];
+const SOURCE = ['code', 'edition', 'entry', 'files', 'dependencies', 'lock'];
 
 /** Who has changed it last, for those who may know. */
 function ByWhom({ endpoint: { id } }: { readonly endpoint: Endpoint }) {

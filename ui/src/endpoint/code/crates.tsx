@@ -1,8 +1,9 @@
-/** The crates that a handler uses. */
+/** The crates that a handler uses, and the edition of Rust that it is written in. */
 import { useId } from 'preact/hooks';
 import type { ApiError } from '../../api/client.js';
-import { Button } from '../../base/controls.js';
+import { Button, SelectField } from '../../base/controls.js';
 import { isAtOneOf, problemAt } from '../../base/problems.js';
+import { cratesOf } from '../../generated/cargo-lock.js';
 import type { Draft } from './draft.js';
 import { type Crate, doubleCrate } from './source.js';
 
@@ -11,9 +12,13 @@ interface CratesProps {
   readonly isReadOnly: boolean;
   /** Why it was not saved. */
   readonly error: ApiError | undefined;
+  /** Compiles with crates that are resolved anew; undefined where one may not, or not now. */
+  readonly onUpdate: (() => void) | undefined;
 }
 
 const NONE: Crate = { name: '', version: '', features: '', rest: {} };
+
+const EDITIONS = ['2021', '2024'] as const;
 
 const placeOf = ({ name }: Crate) => `body.dependencies.${name.trim()}`;
 
@@ -27,8 +32,8 @@ function problemOf(crate: Crate, error: ApiError | undefined): string | undefine
   return isNameless ? 'Without a name it is not saved' : problemAt(error, placeOf(crate));
 }
 
-export function Crates({ draft, isReadOnly, error }: CratesProps) {
-  const { crates } = draft.written.value;
+export function Crates({ draft, isReadOnly, error, onUpdate }: CratesProps) {
+  const { crates, edition, lock } = draft.written.value;
   const double = doubleCrate(crates);
   const change = (at: number, to: Partial<Crate>) =>
     draft.write({ crates: crates.map((crate, index) => (index === at ? { ...crate, ...to } : crate)) });
@@ -36,17 +41,22 @@ export function Crates({ draft, isReadOnly, error }: CratesProps) {
     <section class="card" aria-label="Crates">
       <header>
         <h2>Crates</h2>
-        {!isReadOnly && (
-          <Button isSmall onClick={() => draft.write({ crates: [...crates, NONE] })}>
-            Add a crate
-          </Button>
-        )}
+        <div class="actions">
+          {onUpdate && lock === null && crates.length > 0 && (
+            <Button isSmall look="plain" onClick={onUpdate}>
+              Update crates
+            </Button>
+          )}
+          {!isReadOnly && (
+            <Button isSmall onClick={() => draft.write({ crates: [...crates, NONE] })}>
+              Add a crate
+            </Button>
+          )}
+        </div>
       </header>
       <div class="pad-in stack tight">
         {crates.length === 0 && (
-          <p class="muted">
-            None besides the SDK and what it brings. Crates are of the registry, with a version as in Cargo.
-          </p>
+          <p class="muted">None besides the SDK and what it brings. Crates have a version as in Cargo.</p>
         )}
         {crates.map((crate, index) => (
           <CrateRow
@@ -58,6 +68,26 @@ export function Crates({ draft, isReadOnly, error }: CratesProps) {
             onRemove={() => draft.write({ crates: crates.filter((_, at) => at !== index) })}
           />
         ))}
+        {lock !== null && (
+          <div class="row-inline">
+            <span class="small muted">A Cargo.lock says the versions of {cratesOf(lock).length} crates.</span>
+            {!isReadOnly && (
+              <Button isSmall look="plain" onClick={() => draft.write({ lock: null })}>
+                Remove the lock
+              </Button>
+            )}
+          </div>
+        )}
+        {isReadOnly ? (
+          <p class="small muted">The code is of the edition {edition} of Rust.</p>
+        ) : (
+          <SelectField
+            label="Edition of Rust"
+            value={edition}
+            options={EDITIONS}
+            onChange={(chosen) => draft.write({ edition: chosen })}
+          />
+        )}
         {double !== undefined && (
           <p class="problem" role="alert">
             {double} is listed twice; only the last one counts.

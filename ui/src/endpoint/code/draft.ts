@@ -103,11 +103,16 @@ export class Draft {
     return 'saved';
   }
 
-  /** Saves and compiles. What the compiler says is in `checked`. @throws ApiError for all other failures */
-  async compile(): Promise<SaveResult> {
+  /**
+   * Saves and compiles. What the compiler says is in `checked`.
+   * @param update whether crates are resolved anew
+   * @throws ApiError for all other failures
+   */
+  async compile(update = false): Promise<SaveResult> {
     if ((await this.save()) === 'changed') return 'changed';
     await this.#check(this.written.peek(), async () => {
-      const { data } = await call('POST /api/endpoints/{id}/compile', { params: { id: this.#id } });
+      const body = { ...(update && { update }) };
+      const { data } = await call('POST /api/endpoints/{id}/compile', { params: { id: this.#id }, body });
       return data.build_id;
     });
     return 'saved';

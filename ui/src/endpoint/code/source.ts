@@ -17,17 +17,21 @@ export type FileContent = Files[string];
 export interface Source {
   /** The code, with LF at the ends of lines. */
   readonly code: string;
+  readonly edition: Endpoint['edition'];
   /** The path of the code among the files. */
   readonly entry: string;
   /** The files beside the code, as the API has them. */
   readonly files: Files;
   readonly crates: readonly Crate[];
+  /** The text of a Cargo.lock; null: none. */
+  readonly lock: string | null;
 }
 
-type EndpointSource = Pick<Endpoint, 'code' | 'entry' | 'files' | 'dependencies'>;
+type EndpointSource = Pick<Endpoint, 'code' | 'edition' | 'entry' | 'files' | 'dependencies' | 'lock'>;
 
-export function sourceOf({ code, entry, files, dependencies }: EndpointSource): Source {
-  return { code: (code ?? '').replace(/\r\n?/g, '\n'), entry, files, crates: cratesOf(dependencies) };
+export function sourceOf({ code, edition, entry, files, dependencies, lock }: EndpointSource): Source {
+  const text = (code ?? '').replace(/\r\n?/g, '\n');
+  return { code: text, edition, entry, files, crates: cratesOf(dependencies), lock };
 }
 
 function cratesOf(dependencies: Endpoint['dependencies']): readonly Crate[] {
@@ -48,7 +52,12 @@ export function dependenciesOf(crates: readonly Crate[]): Record<string, unknown
       const names = features.split(/[\s,]+/).filter((feature) => feature !== '');
       const isPlain = names.length === 0 && Object.keys(rest).length === 0;
       const more = { ...rest, ...(names.length > 0 && { features: names }) };
-      return [name.trim(), isPlain ? version.trim() : { version: version.trim(), ...more }];
+      // A crate of a git repository, or a local one, needs none.
+      const hasVersion = version.trim() !== '' || !('git' in rest || 'path' in rest);
+      return [
+        name.trim(),
+        isPlain ? version.trim() : { ...(hasVersion && { version: version.trim() }), ...more },
+      ];
     }),
   );
 }
@@ -60,16 +69,19 @@ export function doubleCrate(crates: readonly Crate[]): string | undefined {
 }
 
 export function isSame(left: Source, right: Source): boolean {
-  return left.code === right.code && haveSameFiles(left, right) && haveSameCrates(left, right);
+  if (left.code !== right.code || left.edition !== right.edition || left.lock !== right.lock) return false;
+  return haveSameFiles(left, right) && haveSameCrates(left, right);
 }
 
 /** What a request has to say so that one source becomes another. */
 export function changesOf(before: Source, after: Source) {
   return {
     ...(after.code !== before.code && { code: after.code }),
+    ...(after.edition !== before.edition && { edition: after.edition }),
     // Together: which files there may be depends on the path of the code.
     ...(!haveSameFiles(before, after) && { entry: after.entry, files: after.files }),
     ...(!haveSameCrates(before, after) && { dependencies: dependenciesOf(after.crates) }),
+    ...(after.lock !== before.lock && { lock: after.lock }),
   };
 }
 

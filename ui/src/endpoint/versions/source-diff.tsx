@@ -1,6 +1,7 @@
 /** Two sources, and what differs: the code with its crates, and each file beside it. */
 import { FirstOf } from '../../base/first-of.js';
 import { Visible } from '../../base/visible.js';
+import { changedCrates } from '../../generated/cargo-lock.js';
 import { textAt } from '../code/files.js';
 import { fileOf, isSameContent, type Source, textOf } from '../code/source.js';
 import { DiffView } from './diff-view.js';
@@ -28,6 +29,12 @@ export function SourceDiff({ before, after }: SourceDiffProps) {
           <Visible text={right.entry} isOneLine /> in {after.label}.
         </p>
       )}
+      {left.edition !== right.edition && (
+        <p>
+          The edition of Rust is {left.edition} in {before.label}, and {right.edition} in {after.label}.
+        </p>
+      )}
+      <ChangedCrates left={left.lock} right={right.lock} />
       {(texts[0] !== texts[1] || differing.length === 0) && (
         <div class="stack tight">
           {hasFiles && <FileHeading path={right.entry} />}
@@ -42,6 +49,28 @@ export function SourceDiff({ before, after }: SourceDiffProps) {
         {(shown) => shown.map((path) => <FileDiff key={path} path={path} before={before} after={after} />)}
       </FirstOf>
     </div>
+  );
+}
+
+interface LocksProps {
+  readonly left: string | null;
+  readonly right: string | null;
+}
+
+/** The crates whose versions differ, where both locks are known. */
+function ChangedCrates({ left, right }: LocksProps) {
+  const crates = left === null || right === null ? [] : changedCrates(left, right);
+  if (crates.length === 0) return null;
+  return (
+    <section aria-label="Crates that differ">
+      <ul>
+        {crates.map(({ name, from, to }, at) => (
+          <li key={at}>
+            <code>{name}</code> {from ?? 'none'} → {to ?? 'none'}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
