@@ -158,10 +158,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 include-path-regex = "^/api/endpoints/{id}/(invoke|enqueue|schedules|schedules/{schedule_id})$"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409", "422", "5xx"]
 
-# Code is no matter of a schema.
+# Code is no matter of a schema, nor are the hosts that the operator allows, and which crates a lock has.
 [[operations]]
-include-path = "/api/endpoints/{id}/deploy"
-checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "404", "409", "422", "5xx"]
+include-path-regex = "^/api/endpoints/{id}/(compile|deploy)$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409", "422", "5xx"]
 
 # Whether a host is one of the internet is no matter of a schema, and what an alert is about depends on its condition.
 [[operations]]
