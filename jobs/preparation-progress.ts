@@ -1,8 +1,7 @@
 /** Reports to the other processes, and the log, what this worker is still preparing. */
-import { cratesLine } from '../src/model/crates-line.js';
+import { CRATES, cratesLine } from '../src/model/crates-line.js';
 import {
   type BuildingCrates,
-  CRATES,
   describePreparation,
   type Preparation,
   TOOLCHAIN,

@@ -1,10 +1,10 @@
 /** The Cargo project of a folder, by which `cargo` and editors know its handlers; and the registry that has the SDK. */
 import { localPort } from './environment.js';
+import { SDK } from './generated/cargo-dependencies.js';
 import type { Crate } from './project.js';
 import { isCode, type Session } from './session.js';
 import { ownVersion } from './version.js';
 
-export const SDK = 'rust-edge-gateway-sdk';
 /** The name of the registry in a project. */
 export const REGISTRY = 'edge';
 export const CARGO_CONFIG = '.cargo/config.toml';

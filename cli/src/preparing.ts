@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiClient } from './client.js';
 import { CliError } from './errors.js';
-import { cratesLine } from './generated/crates-line.js';
+import { CRATES, cratesLine } from './generated/crates-line.js';
 import type { Build, Health } from './generated/routes.js';
 import type { Session } from './session.js';
 import { safeLine } from './text.js';
@@ -13,8 +13,6 @@ type Preparation = Health['preparing'][number];
 const FIRST_LOOK_MS = 2_000;
 const LOOK_EVERY_MS = 5_000;
 const MOST_RUNNING = 200;
-/** What health calls crates of all handlers together. */
-const CRATES = 'crates of handlers';
 
 /**
  * Waits for work of the gateway, and says meanwhile what that has to wait for.

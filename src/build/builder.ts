@@ -1,6 +1,8 @@
 /** How source becomes a stored executable: dependency set, rustc, artifact store. */
 import { stat } from 'node:fs/promises';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
+import { CargoProblem } from '../model/cargo-manifest.js';
+import { usesAsync } from '../model/cargo-package.js';
 import { type Dependencies, hasCrates } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
@@ -9,13 +11,13 @@ import type { Turn, Turns } from '../util/turns.js';
 import type { WaitingBuild } from './building-sets.js';
 import type { DependencySets, PreparedSet } from './dependency-sets.js';
 import type { FailedTool } from './diagnostics.js';
-import { LocalCrateError, localCrates } from './local-crates.js';
+import { localCratesOf } from './local-crates.js';
 import type { DependencySpec } from './manifest.js';
 import { markUsed } from './prepared-sets.js';
 import type { ToolLimits } from './run-tool.js';
 import { compileHandler } from './rustc.js';
 import { refusedSet } from './set-failure.js';
-import { hasText, type SourceTree } from './source-tree.js';
+import type { SourceTree } from './source-tree.js';
 import type { Toolchain } from './toolchain.js';
 
 /** The dependencies of a builder. */
@@ -127,15 +129,23 @@ export class Builder {
 }
 
 async function prepareSet(
-  { sets, crateSources }: Pick<BuilderOptions, 'sets' | 'crateSources'>,
+  { sets, toolchain, crateSources }: Pick<BuilderOptions, 'sets' | 'toolchain' | 'crateSources'>,
   { build, turn, dependencies, lock, isFresh, ...source }: Buildable,
 ): Promise<PreparedSet> {
   try {
-    const local = localCrates(dependencies, source.contents, crateSources);
-    const spec = { dependencies, async: usesAsync(source), lock, isFresh, local };
+    const { contents } = source;
+    const surroundings = { contents, allowed: crateSources, target: toolchain.host };
+    const local = await localCratesOf(dependencies, surroundings);
+    const spec = {
+      dependencies,
+      async: usesAsync([source.code, ...contents.values()]),
+      lock,
+      isFresh,
+      local,
+    };
     return await sets.prepare(spec, turn, build);
   } catch (thrown) {
-    if (thrown instanceof LocalCrateError) return refusedSet(thrown.message);
+    if (thrown instanceof CargoProblem) return refusedSet(thrown.message);
     throw thrown;
   }
 }
@@ -152,11 +162,6 @@ function throwIfDiskFull({ diskMayBeFull, diagnostics }: FailedTool): void {
   if (!diskMayBeFull) return;
   const report = diagnostics.find(({ line, rendered }) => line === null && reportsDiskFull(rendered));
   if (report) throw new DiskFullError(`The compiler ran out of room on the disk: ${report.message}`);
-}
-
-/** The async macros need the SDK with tokio. A mention in a comment is harmless: it only links more than needed. */
-function usesAsync(source: SourceTree): boolean {
-  return hasText(source, /\bhandler_(loop(_async|_async_result|_result_async)|ws_async)\s*!/);
 }
 
 /** Each call returns the whole milliseconds since the one before. */

@@ -7,7 +7,8 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ASYNC_SDK, type BuildingCrates, CRATES, type Preparation, SDK } from '../model/preparation.js';
+import { CRATES } from '../model/crates-line.js';
+import { ASYNC_SDK, type BuildingCrates, type Preparation, SDK } from '../model/preparation.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Logger } from '../util/log.js';
 import { type Turn, Turns } from '../util/turns.js';
@@ -81,15 +82,15 @@ export class DependencySets {
     turn: string | Turn = NOBODY,
     build?: WaitingBuild,
   ): Promise<PreparedSet> {
-    const asked = this.#locks.keyOf(spec);
-    if (spec.isFresh) this.#asked.delete(asked);
+    // Who looks for newer crates does not share what others look for.
+    const asked = `${this.#locks.keyOf(spec)}${spec.isFresh ? '-fresh' : ''}`;
     const shared = this.#asked.get(asked);
     const preparation = shared ?? this.#begin(asked, spec, turn);
     const result = await this.#building.waitFor(asked, build, preparation);
     if (!result.ok || (await markUsed(result.libraries))) return result;
     // Deleted since it was prepared.
     if (shared !== undefined && this.#asked.get(asked) === shared) this.#asked.delete(asked);
-    return this.prepare(spec, turn, build);
+    return this.prepare({ ...spec, isFresh: false }, turn, build);
   }
 
   #begin(asked: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
@@ -306,8 +307,8 @@ function remember(
 const INTERRUPTED = new Set<FailedSet['outcome']>(['aborted', 'no-progress', 'idle', 'over-memory']);
 
 /** Whether the next try can go on from there. */
-function canGoOn({ outcome, step, diskMayBeFull }: FailedSet): boolean {
-  return step === 'download' || diskMayBeFull || INTERRUPTED.has(outcome);
+function canGoOn({ outcome, step, diskMayBeFull, isRefused }: FailedSet): boolean {
+  return !isRefused && (step === 'download' || diskMayBeFull || INTERRUPTED.has(outcome));
 }
 
 /** The owner of the SDK, which all need. */

@@ -1,6 +1,7 @@
 /** The Cargo.toml of a set of dependencies, and the key of the set. */
 import { createHash } from 'node:crypto';
-import { DEPENDENCIES_SCHEMA, type Dependencies, SDK_CRATE } from '../model/crates.js';
+import { SDK } from '../model/cargo-dependencies.js';
+import { DEPENDENCIES_SCHEMA, type Dependencies } from '../model/crates.js';
 import { describeProblem } from '../model/problems.js';
 import { checkOf } from '../model/schema-check.js';
 import { LOCAL_FOLDER, type LocalCrates } from './local-crates.js';
@@ -65,7 +66,7 @@ export function manifest(sdk: string, { dependencies, async }: DependencySpec): 
   const { serde, serde_json, ...rest } = dependencies;
   const others = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
   const lines = [
-    `${SDK_CRATE} = { path = ${JSON.stringify(sdk)}, features = ${JSON.stringify(async ? ['async'] : [])} }`,
+    `${SDK} = { path = ${JSON.stringify(sdk)}, features = ${JSON.stringify(async ? ['async'] : [])} }`,
     // A handler may select versions and features of these two, but the features that the SDK's prelude needs are kept.
     dependencyLine('serde', preludeCrate(serde, ['derive'])),
     dependencyLine('serde_json', preludeCrate(serde_json, [])),
@@ -76,13 +77,13 @@ export function manifest(sdk: string, { dependencies, async }: DependencySpec): 
   return [
     '[package]\nname = "handler"\nversion = "0.0.0"\nedition = "2021"\n',
     // Local crates take it from here.
-    `[workspace.dependencies]\n${SDK_CRATE} = { path = ${JSON.stringify(sdk)} }\n`,
+    `[workspace.dependencies]\n${SDK} = { path = ${JSON.stringify(sdk)} }\n`,
     '[dependencies]',
     ...lines,
     '\n[profile.release]\nopt-level = 3\ndebug = 0\npanic = "unwind"\n',
     // Handlers share the generic code compiled into this crate, which rustc allows at this level only; what runs per
     // request is in the SDK's core, at level 3.
-    `[profile.release.package.${SDK_CRATE}]\nopt-level = "s"\n`,
+    `[profile.release.package.${SDK}]\nopt-level = "s"\n`,
   ].join('\n');
 }
 

@@ -98,7 +98,8 @@ export async function buildSet(options: SetBuilderOptions, run: SetRun): Promise
   const failed = (await build.copyDownloads()) ?? (await build.build());
   if (failed) return failed;
   // Only the sources are needed later: the compiler quotes lines of them.
-  for (const path of ['cache', 'index']) await removeTree(join(folders.cargo, 'registry', path));
+  for (const path of ['git/db', 'registry/cache', 'registry/index'])
+    await removeTree(join(folders.cargo, path));
   return undefined;
 }
 

@@ -70,7 +70,10 @@ export interface PackagedHandler {
   readonly isAsync: boolean;
 }
 
-/** Whether one of the files of a handler uses an async macro of the SDK. */
+/**
+ * Whether one of the files of a handler uses an async macro, which needs the SDK with tokio. A mention in a comment is
+ * harmless: it only links more than needed.
+ */
 export function usesAsync(files: Iterable<string | Buffer>): boolean {
   for (const file of files)
     if (/\bhandler_(loop(_async|_async_result|_result_async)|ws_async)\s*!/.test(file.toString()))

@@ -1,4 +1,7 @@
-/** How far a set of crates is, as a line. */
+/** How far a set of crates is, as a line. The command line and the web UI have copies of this file. */
+
+/** What handlers depend on besides the SDK, as one thing that workers prepare. */
+export const CRATES = 'crates of handlers';
 
 interface CratesProgress {
   readonly crates: number;

@@ -2,9 +2,6 @@
  * The crates a handler depends on: a subset of a Cargo manifest. What else must be true of them, beside the files of
  * their source, is in `crate-sources.ts`.
  */
-/** The crate that all handlers have. */
-export const SDK_CRATE = 'rust-edge-gateway-sdk';
-
 /** How one crate is depended on. */
 export interface Dependency {
   /** A Cargo version requirement, which only a crate of a registry needs. */

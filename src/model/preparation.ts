@@ -8,9 +8,6 @@ export const SDK = 'Rust SDK';
 /** The SDK with tokio: handlers with the async macros are linked against it. */
 export const ASYNC_SDK = 'Rust SDK with async support';
 
-/** What handlers depend on besides the SDK: those that have it wait for it. */
-export const CRATES = 'crates of handlers';
-
 /** Where the details of a problem are, for clients that cannot know the file. */
 export const WORKER_LOG = 'the log of the worker';
 

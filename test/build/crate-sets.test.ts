@@ -9,7 +9,7 @@ import { SharedSetStore } from '../../jobs/worker/shared-set-store.js';
 import { DirectoryStore } from '../../src/artifacts/directory-store.js';
 import type { CrateCredential } from '../../src/build/crate-credentials.js';
 import { DependencySets, type PreparedSet, type SharedSets } from '../../src/build/dependency-sets.js';
-import { localCrates } from '../../src/build/local-crates.js';
+import { localCratesOf } from '../../src/build/local-crates.js';
 import type { DependencySpec } from '../../src/build/manifest.js';
 import { targetOf } from '../../src/build/prepared-sets.js';
 import { reachableToolchain } from '../../src/build/reachable-toolchain.js';
@@ -153,24 +153,26 @@ describe('sets of crates', function () {
     const outside = join(folder.path, 'outside-0123456789abcdef');
     await mkdir(outside, { recursive: true });
     await writeFile(join(outside, 'secret-0123456789abcdef'), 'secret');
-    // Its build script leaves a process, which replaces folders when cargo is done with them.
-    const swaps = (name: string) => {
-      const place = `$CARGO_TARGET_DIR/release/${name}`;
-      const wait = 'while [ ! -e $CARGO_TARGET_DIR/release/handler ]; do sleep 0.01; done';
-      const script = JSON.stringify(`${wait}; rm -rf ${place}; ln -s ${outside} ${place}`);
-      return `use std::process::{Command, Stdio};
-fn main() {
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", ${script}]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    shell.spawn().unwrap();
+    // A macro that is expanded when the last build script has run.
+    const place = 'format!("{}/release/build", std::env::var("CARGO_TARGET_DIR").unwrap())';
+    const swap = `extern crate proc_macro;
+#[proc_macro]
+pub fn swap(_: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let build = ${place};
+    std::fs::rename(&build, format!("{build}-moved")).unwrap();
+    std::os::unix::fs::symlink(${JSON.stringify(outside)}, build).unwrap();
+    proc_macro::TokenStream::new()
 }`;
-    };
-    for (const name of ['build', 'deps']) {
-      const crate = `swaps-${name}`;
-      registry.publish(library(crate, { files: { 'src/lib.rs': '', 'build.rs': swaps(name) } }));
-      await machine().prepare(spec([crate]));
-      expect(await readdir(outside)).to.deep.equal(['secret-0123456789abcdef']);
-    }
+    const scripted = { files: { 'src/lib.rs': '', 'build.rs': 'fn main() {}' } };
+    registry.publish(library('scripted', scripted));
+    registry.publish(
+      library('swapping', { macro: true, dependencies: ['scripted'], files: { 'src/lib.rs': swap } }),
+    );
+    const user = { dependencies: ['swapping', 'scripted'], files: { 'src/lib.rs': 'swapping::swap!();' } };
+    registry.publish(library('swapped', user));
+    const refused = await machine().prepare(spec(['swapped']));
+    expect(messageOf(refused)).to.match(/has replaced folders of the compiled crates/);
+    expect(await readdir(outside)).to.deep.equal(['secret-0123456789abcdef']);
     const sets = machine();
     const made = librariesOf(await sets.prepare(spec(['one'])));
     await rename(join(targetOf(made), 'release'), join(targetOf(made), 'moved'));
@@ -272,7 +274,7 @@ fn main() {
         spec([], { dependencies: { gitty, [name]: { version: '1', registry: index } } });
       const crateSources = [git.origin, other.origin];
       const credentials = [git.origin, index].map((place) => ({ place, secret }));
-      const built = await machine({ crateSources, credentials }).prepare(wanted('private'));
+      const built = await machine({ crateSources, credentials }).prepare(await wanted('private'));
       await libraryOf(built, 'gitty');
       await libraryOf(built, 'private');
       for (const [name, known] of [
@@ -308,26 +310,28 @@ fn main() {
     const dependencies = { a: { path: 'crates/a' } };
     const root = newRoot();
     const sets = machine({ root });
-    const wanted = (text: string) => ({
+    const localOf = (contents: ReadonlyMap<string, Buffer>) =>
+      localCratesOf(dependencies, { contents, allowed: [], target: toolchain.host });
+    const wanted = async (text: string) => ({
       ...spec([]),
-      ...{ dependencies, local: localCrates(dependencies, contents(text), []) },
+      ...{ dependencies, local: await localOf(contents(text)) },
     });
-    const first = await sets.prepare(wanted('first'));
+    const first = await sets.prepare(await wanted('first'));
     expect(librariesOf(first).rustcArgs.join(' ')).to.match(/--extern a=/);
-    const second = await sets.prepare(wanted('second'));
+    const second = await sets.prepare(await wanted('second'));
     expect(await readFile(await libraryOf(second, 'b'), 'latin1')).to.include('second');
     expect(await builtAt(second, 'one')).to.equal(await builtAt(first, 'one'));
     const cycle = new Map([
       ...contents(''),
       ['crates/b/Cargo.toml', Buffer.from(crate('b', '[dependencies]\na = { path = "../a" }'))] as const,
     ]);
-    const turning = { ...wanted(''), local: localCrates(dependencies, cycle, []) };
+    const turning = { ...(await wanted('')), local: await localOf(cycle) };
     expect(messageOf(await sets.prepare(turning))).to.match(/cyclic package dependency/);
     // Few are kept of those that differ in them only.
-    for (const text of ['third', 'fourth']) await sets.prepare(wanted(text));
+    for (const text of ['third', 'fourth']) await sets.prepare(await wanted(text));
     const long = new Date(Date.now() - 3600_000);
     for (const name of await readdir(root)) await utimes(join(root, name, 'rustc-args.json'), long, long);
-    await sets.prepare(wanted('last'));
+    await sets.prepare(await wanted('last'));
     expect(await readdir(root)).to.have.length(4);
   });
 
