@@ -1,4 +1,5 @@
 /** Deploys the code of a handler's file, with the compiler's messages about this file. */
+import { randomUUID } from 'node:crypto';
 import { CliError, type CompilerMessage } from './errors.js';
 import type { Deployed } from './generated/routes.js';
 import { isStillPreparing } from './preparing.js';
@@ -29,22 +30,27 @@ export async function deployHandler(
     : session.api;
   const body = { ...source, ...options } as never;
   const interruptHint = `The deployment continues at the gateway; \`edge versions ${id}\` shows its outcome.`;
-  for (;;)
-    try {
-      const call = api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
-      const { data, warnings } = await withInterruptHint(session, interruptHint, call, id);
-      session.out.warnings(warnings);
-      return data;
-    } catch (thrown) {
-      if (deadline?.aborted && !session.signal.aborted)
-        throw new CliError(`${endpoint.shown} was not deployed within ${timeoutSeconds} s (--timeout)`, {
-          code: 'timeout',
-          hint: interruptHint,
-        });
-      // The build waits on; nothing but another request deploys what it makes.
-      if (!isStillPreparing(thrown))
-        throw thrown instanceof CliError ? aboutFiles(notDeployed(thrown), endpoint, source) : thrown;
-    }
+  // All tries have the same: the build that the first one has asked for is told from others by it.
+  const requestId = randomUUID();
+  const input = { params: { id }, body, headers: { 'x-request-id': requestId } };
+  const deploy = async () => {
+    for (;;)
+      try {
+        return await api.call('POST /api/endpoints/{id}/deploy', input);
+      } catch (thrown) {
+        if (deadline?.aborted && !session.signal.aborted)
+          throw new CliError(`${endpoint.shown} was not deployed within ${timeoutSeconds} s (--timeout)`, {
+            code: 'timeout',
+            hint: interruptHint,
+          });
+        // The build waits on; nothing but another request deploys what it makes.
+        if (!isStillPreparing(thrown))
+          throw thrown instanceof CliError ? aboutFiles(notDeployed(thrown), endpoint, source) : thrown;
+      }
+  };
+  const { data, warnings } = await withInterruptHint(session, interruptHint, deploy(), { requestId });
+  session.out.warnings(warnings);
+  return data;
 }
 
 /** The gateway has stopped to wait for the build: that goes on, the deployment does not. */

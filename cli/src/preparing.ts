@@ -14,17 +14,22 @@ const FIRST_LOOK_MS = 2_000;
 const LOOK_EVERY_MS = 5_000;
 const MOST_RUNNING = 200;
 
-/**
- * Waits for work of the gateway, and says meanwhile what that has to wait for.
- * @param endpointId of the endpoint that is built; undefined where the work itself tells of its crates
- */
+/** What is known of the crates that work waits for. */
+export interface WaitedCrates {
+  /** That of the request which has asked for the build; undefined: there is none, or several. */
+  readonly requestId?: string;
+  /** Whether the work itself tells of them. */
+  readonly areTold?: boolean;
+}
+
+/** Waits for work of the gateway, and says meanwhile what that has to wait for. */
 export async function withPreparationProgress<T>(
   session: Session,
   work: Promise<T>,
-  endpointId?: string,
+  crates: WaitedCrates = {},
 ): Promise<T> {
   const done = new AbortController();
-  void reportPreparations(session, AbortSignal.any([session.signal, done.signal]), endpointId);
+  void reportPreparations(session, AbortSignal.any([session.signal, done.signal]), crates);
   try {
     return await work;
   } finally {
@@ -36,16 +41,16 @@ export async function withPreparationProgress<T>(
 async function reportPreparations(
   session: Session,
   ended: AbortSignal,
-  endpointId: string | undefined,
+  { requestId, areTold = false }: WaitedCrates,
 ): Promise<void> {
   for (let pause = FIRST_LOOK_MS; !ended.aborted; pause = LOOK_EVERY_MS)
     try {
       await delay(pause, undefined, { signal: ended });
       const api = session.apiAt(session.access, ended);
-      const crates = endpointId === undefined ? undefined : await cratesOf(api, endpointId);
+      const crates = requestId === undefined ? undefined : await cratesOf(api, requestId);
       const { preparing } = await api.get('GET /api/health');
       const text = preparing
-        .filter(({ what }) => what !== CRATES)
+        .filter(({ what }) => what !== CRATES || !areTold)
         .map(preparationOf)
         .join(', ');
       if (ended.aborted) return;
@@ -56,16 +61,14 @@ async function reportPreparations(
     }
 }
 
-/** The crates that the running build of an endpoint waits for; undefined: none, or they may not be seen. */
-async function cratesOf(api: ApiClient, endpointId: string): Promise<string | undefined> {
+/** The crates that the build of a request waits for; undefined: none, or they may not be seen. */
+async function cratesOf(api: ApiClient, requestId: string): Promise<string | undefined> {
   const query = { state: 'running', limit: MOST_RUNNING } as const;
   const builds = await api.get('GET /api/builds', { query }).catch((thrown: unknown) => {
     if (thrown instanceof CliError && thrown.facts.status === 403) return [];
     throw thrown;
   });
-  const build = builds.find(({ endpoints, of_source }) =>
-    [...endpoints, ...of_source].some(({ id }) => id === endpointId),
-  );
+  const build = builds.find(({ request_id }) => request_id === requestId);
   return build?.crates ? cratesLine(build.crates) : undefined;
 }
 

@@ -4,7 +4,7 @@ import { type Access, accessOf } from './config.js';
 import { isWithoutColour } from './environment.js';
 import { CliError } from './errors.js';
 import { Output } from './output.js';
-import { withPreparationProgress } from './preparing.js';
+import { type WaitedCrates, withPreparationProgress } from './preparing.js';
 
 /** Options that all commands have. */
 export interface CommonOptions {
@@ -64,19 +64,16 @@ export class Session {
   }
 }
 
-/**
- * Awaits a request that the server continues when the user interrupts the command.
- * @param endpointId of the endpoint that it compiles, if any
- */
+/** Awaits a request that the server continues when the user interrupts the command. */
 export async function withInterruptHint<T>(
   session: Session,
   text: string,
   work: Promise<T>,
-  endpointId?: string,
+  crates?: WaitedCrates,
 ): Promise<T> {
   session.setInterruptHint(text);
   try {
-    return await withPreparationProgress(session, work, endpointId);
+    return await withPreparationProgress(session, work, crates);
   } finally {
     if (!session.signal.aborted) session.setInterruptHint(undefined);
   }

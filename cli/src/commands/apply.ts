@@ -148,7 +148,8 @@ async function isConfirmed(
 /** Follows an apply to its end. @throws CliError with its error */
 async function finish(session: Session, started: Apply, sent?: FolderFiles): Promise<void> {
   const interruptHint = `The apply continues at the gateway, all or nothing; \`edge applies\` shows its outcome (${started.id}).`;
-  const ended = await withInterruptHint(session, interruptHint, follow(session, started, interruptHint));
+  const following = follow(session, started, interruptHint);
+  const ended = await withInterruptHint(session, interruptHint, following, { areTold: true });
   session.out.warnings(ended.outcome?.warnings ?? []);
   if (ended.state !== 'succeeded') throw failed(ended, sent ? await sourcesOf(sent, ended) : new Map());
   session.out.result(ended, () =>

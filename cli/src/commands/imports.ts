@@ -58,7 +58,8 @@ export async function bundle(session: Session, options: ImportOptions, file: str
   if (status !== 202) return show(session, data as BundleImported | ImportPlan);
   const { import_id: id } = data as { import_id: string };
   const interruptHint = `The import continues at the gateway: GET /api/imports/${id} shows it.`;
-  const imported = await withInterruptHint(session, interruptHint, follow(session, id, interruptHint));
+  const following = follow(session, id, interruptHint);
+  const imported = await withInterruptHint(session, interruptHint, following, { areTold: true });
   session.out.warnings(imported.warnings);
   show(session, imported.result);
 }
