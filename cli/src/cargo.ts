@@ -1,6 +1,6 @@
 /** What cargo knows of the handlers of a project, read without cargo. */
 import { dirname, join } from 'node:path';
-import { targetOf } from './generated/cargo-cfg.js';
+import { tripleOf } from './generated/cargo-cfg.js';
 import { type FoundPackage, type PackagedHandler, packageOf } from './generated/cargo-package.js';
 import type { Session } from './session.js';
 import type { SourceReads } from './source-reads.js';
@@ -45,7 +45,7 @@ export async function packageIn(
 export function targetOfGateway(session: Session): () => Promise<string> {
   let target: Promise<string> | undefined;
   return () => {
-    target ??= session.api.get('GET /api/health').then(({ rustc }) => rustc[0]?.host ?? targetOf('x64'));
+    target ??= session.api.get('GET /api/health').then(({ rustc }) => rustc[0]?.host ?? tripleOf('x64'));
     return target;
   };
 }

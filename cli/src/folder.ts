@@ -4,7 +4,7 @@ import { posix, resolve } from 'node:path';
 import { CONFIG_FILE, packageIn, registriesOf } from './cargo.js';
 import type { CompiledSource } from './deploying.js';
 import { CliError, UsageError } from './errors.js';
-import { targetOf } from './generated/cargo-cfg.js';
+import { tripleOf } from './generated/cargo-cfg.js';
 import { packageOf, usesAsync } from './generated/cargo-package.js';
 import { filePathProblem } from './generated/file-paths.js';
 import { filePatternProblem } from './generated/file-patterns.js';
@@ -134,7 +134,7 @@ export async function sentSource(
 }
 
 async function hasLocalCrates(path: string, files: FolderFiles['files']): Promise<boolean> {
-  const target = async () => targetOf('x64');
+  const target = async () => tripleOf('x64');
   const reads = new SourceReads(target);
   const { found } = await packageOf(
     { path, within: '', isAsync: false },

@@ -29,7 +29,7 @@ export function targetOf({ folder }: Pick<Libraries, 'folder'>): string {
 }
 
 /** Where the sources of its crates are: the compiler shows lines of them. */
-export function cratesOf({ folder }: Pick<Libraries, 'folder'>): string {
+export function crateSourcesOf({ folder }: Pick<Libraries, 'folder'>): string {
   return join(folder, 'cargo', 'registry', 'src');
 }
 

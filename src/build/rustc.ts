@@ -17,7 +17,7 @@ import {
   withCrateHelp,
   withoutMachinePaths,
 } from './diagnostics.js';
-import { cratesOf, type Libraries, linkingTo, targetOf } from './prepared-sets.js';
+import { crateSourcesOf, type Libraries, linkingTo, targetOf } from './prepared-sets.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import { entryOf, hasText, type SourceTree, writeTree } from './source-tree.js';
 import type { Toolchain } from './toolchain.js';
@@ -117,7 +117,7 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
     buildView(toolchain, {
       readOnly: [
         [targetOf(libraries), INSIDE.target],
-        [cratesOf(libraries), `${INSIDE.cargo}/registry/src`],
+        [crateSourcesOf(libraries), `${INSIDE.cargo}/registry/src`],
       ],
       writable: [[work, INSIDE.build]],
     }),

@@ -1,7 +1,7 @@
 /** What a build begins with besides its source: a lock, so that crates stay what they are until they are updated. */
 import { randomUUID } from 'node:crypto';
 import { AppError } from '../errors.js';
-import { cratesOf, withoutCrates } from '../model/cargo-lock.js';
+import { cratesInLock, withoutCrates } from '../model/cargo-lock.js';
 import { hasCrates } from '../model/crates.js';
 import type { HandlerSource } from '../model/source-files.js';
 import { type BuildStart, FROM_SOURCE } from '../model/source-key.js';
@@ -48,7 +48,7 @@ async function lockWithout(
   names: readonly string[],
 ): Promise<BuildStart['lock']> {
   const text = await readLock(store, lock);
-  const known = new Set(cratesOf(text).map(({ name }) => name));
+  const known = new Set(cratesInLock(text).map(({ name }) => name));
   const unknown = names.find((name) => !known.has(name));
   if (unknown !== undefined)
     throw cannotUpdate(`there is no crate "${unknown}" in the lock of version ${version}`);

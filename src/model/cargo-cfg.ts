@@ -4,7 +4,7 @@
  */
 
 /** The target that a machine compiles handlers for, unless it says so itself. @param arch as Node has it */
-export function targetOf(arch: string): string {
+export function tripleOf(arch: string): string {
   return `${arch === 'arm64' ? 'aarch64' : 'x86_64'}-unknown-linux-gnu`;
 }
 

@@ -73,7 +73,7 @@ export function lockedPackages(text: string): LockedPackage[] {
 }
 
 /** The crates of a lock, without local ones. */
-export function cratesOf(text: string): LockedCrate[] {
+export function cratesInLock(text: string): LockedCrate[] {
   return lockedPackages(text).filter(({ source }) => source !== null);
 }
 
@@ -112,7 +112,7 @@ export function changedCrates(before: string, after: string): ChangedCrate[] {
 /** Versions by the names of crates; of one that is not of a registry with where it is from. */
 function versionsIn(text: string): ReadonlyMap<string, readonly string[]> {
   const versions = new Map<string, string[]>();
-  for (const { name, version, source } of cratesOf(text)) {
+  for (const { name, version, source } of cratesInLock(text)) {
     const shown = source?.startsWith('git+') ? `${version} (${source})` : version;
     versions.set(name, [...(versions.get(name) ?? []), shown]);
   }

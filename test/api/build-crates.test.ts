@@ -1,4 +1,4 @@
-/** The crates that builds wait for, with a worker that only this test sees: what builds, imports and applies tell of them. */
+/** The crates that builds wait for, with a worker that only this test sees: what builds, imports and applies tell. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { announceCrates } from '../../src/store/build-crates.js';

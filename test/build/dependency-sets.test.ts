@@ -97,54 +97,11 @@ describe('dependency sets', () => {
     );
   const runs = async () =>
     (await readFile(join(folder.path, 'runs'), 'utf8').catch(() => '')).split('\n').filter(Boolean);
-  const manifestOf = async (dependencies: Dependencies, async = false) => {
-    await open().prepare({ dependencies, async });
-    const [name = ''] = await readdir(join(folder.path, 'sets'));
-    return readFile(join(folder.path, 'sets', name, 'project', 'Cargo.toml'), 'utf8');
-  };
   const messageOf = (result: PreparedSet) => (result.ok ? '' : result.diagnostics[0]?.message);
   const argsOf = (prepared: PreparedSet) => {
     if (!prepared.ok) throw new Error(`not prepared: ${JSON.stringify(prepared.diagnostics)}`);
     return linkingTo(prepared.libraries, targetOf(prepared.libraries));
   };
-
-  it('writes a manifest with the SDK, serde and the dependencies of a handler', async () => {
-    const text = await manifestOf({
-      regex: '1.10',
-      chrono: { version: '0.4', features: ['serde'], 'default-features': false, optional: true },
-    });
-    expect(text).to.include(
-      `rust-edge-gateway-sdk = { path = ${JSON.stringify(toolchain.sdk)}, features = [] }`,
-    );
-    expect(text).to.include('\nserde = { version = "1", features = ["derive"] }');
-    expect(text).to.include('\nserde_json = { version = "1" }');
-    expect(text).to.include('\nregex = { version = "1.10" }');
-    expect(text).to.include(
-      '\nchrono = { version = "0.4", features = ["serde"], default-features = false, optional = true }',
-    );
-  });
-
-  it('keeps the feature derive when a handler asks for serde itself, and names each crate once', async () => {
-    const text = await manifestOf({
-      serde: { version: '1.0.100', features: ['rc'] },
-      serde_json: { version: '1', features: ['preserve_order'] },
-    });
-    expect(text).to.include('\nserde = { version = "1.0.100", features = ["derive","rc"] }');
-    expect(text).to.include('\nserde_json = { version = "1", features = ["preserve_order"] }');
-    expect(text.match(/^serde = /gm)).to.have.length(1);
-  });
-
-  it('does not let a handler switch off the parts of serde that the SDK needs', async () => {
-    const text = await manifestOf({
-      serde: { version: '1', optional: true, 'default-features': false },
-      serde_json: { version: '1', optional: true },
-    });
-    expect(text).not.to.match(/^serde(_json)? = .*optional/m);
-  });
-
-  it('asks for the async part of the SDK only for handlers that use it', async () => {
-    expect(await manifestOf({}, true)).to.include('features = ["async"] }');
-  });
 
   it('links crates that were built, and leaves out those that were only resolved', async () => {
     const args = argsOf(await open().prepare({ dependencies: {}, async: false }));

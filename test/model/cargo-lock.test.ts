@@ -1,7 +1,7 @@
 /** Cargo.locks: what is wrong with one, what it has, and what differs between two. */
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { changedCrates, cratesOf, lockProblem, withoutCrates } from '../../src/model/cargo-lock.js';
+import { changedCrates, cratesInLock, lockProblem, withoutCrates } from '../../src/model/cargo-lock.js';
 import { FORMAT_KEYWORDS } from '../../src/model/formats.js';
 import { lockOf } from '../support/locks.js';
 
@@ -39,7 +39,7 @@ describe('a Cargo.lock', () => {
     it(`refuses ${what} as a lock`, () => expect(lockProblem(text)).to.match(message));
 
   it('reads the crates of a lock, without local ones', () => {
-    expect(cratesOf(LOCK).map(({ name, version }) => [name, version])).to.deep.equal([
+    expect(cratesInLock(LOCK).map(({ name, version }) => [name, version])).to.deep.equal([
       ['rand', '0.9.1'],
       ['uuid', '1.17.0'],
     ]);
@@ -47,7 +47,7 @@ describe('a Cargo.lock', () => {
 
   it('takes some crates out of a lock, and leaves the rest as it is', () => {
     const left = withoutCrates(LOCK, new Set(['uuid', 'none']));
-    expect(cratesOf(left).map(({ name }) => name)).to.deep.equal(['rand']);
+    expect(cratesInLock(left).map(({ name }) => name)).to.deep.equal(['rand']);
     expect(lockProblem(left)).to.equal(undefined);
     expect(LOCK.startsWith(left.trimEnd())).to.equal(true);
     expect(withoutCrates(LOCK, new Set())).to.equal(LOCK);

@@ -8,7 +8,7 @@ import type { Buildable } from '../../src/build/builder.js';
 import { type CrateUpdate, startOfVersion } from '../../src/lifecycle/build-start.js';
 import { requestCompile } from '../../src/lifecycle/compile.js';
 import type { LifecycleDependencies } from '../../src/lifecycle/lifecycle-dependencies.js';
-import { cratesOf } from '../../src/model/cargo-lock.js';
+import { cratesInLock } from '../../src/model/cargo-lock.js';
 import { createEndpoint, findEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
 import { keepLock, readLock } from '../../src/store/source-files.js';
 import { findVersion } from '../../src/store/versions.js';
@@ -100,7 +100,7 @@ describe('the locks that builds begin with', () => {
     expect(await compiled(id, ['rand'])).to.equal(true);
     const { lock, isFresh } = built.at(-1) ?? expect.fail('nothing was built');
     expect(isFresh).to.equal(true);
-    expect(cratesOf(lock?.text ?? '').map(({ name }) => name)).to.deep.equal(['uuid']);
+    expect(cratesInLock(lock?.text ?? '').map(({ name }) => name)).to.deep.equal(['uuid']);
     expect([(await newest(id)).version, await lockOfNewest(id)]).to.deep.equal([4, THIRD]);
     // Nothing newer is no new version, and a source that needs no compile stays one.
     expect(await compiled(id, true)).to.equal(true);

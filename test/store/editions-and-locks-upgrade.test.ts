@@ -16,6 +16,7 @@ import { dropUnusedSourceFiles } from '../../src/store/source-files.js';
 import { addVersions, findVersion } from '../../src/store/versions.js';
 import { ORIGIN } from '../support/origin.js';
 import { createDatabase } from '../support/postgres.js';
+import { saveUndoRows } from '../support/undo-rows.js';
 
 const MIGRATION = '20270105000000_editions_and_locks.js';
 
@@ -34,17 +35,7 @@ describe('the upgrade to editions and locks', () => {
       await saveArtifact(store, { source_key, toolchain: 't', digest: 'a', size: 1, diagnostics: [] });
       const queued = await requestBuild(store, { ...source, endpointId: id, host: '*', origin: ORIGIN });
       await old.migrate.down({ name: MIGRATION });
-      const applyId = randomUUID();
-      await old('applies').insert({
-        ...{ id: applyId, stack: 's', plan_hash: 'h', request_id: 'r' },
-        ...{ plan: '{}', changes: '[{"before": null, "after": {"kind": "endpoint"}}]', hosts: [] },
-      });
-      for (const [position, table] of ['endpoints', 'endpoint_versions'].entries())
-        await old.raw(
-          `INSERT INTO apply_undo (apply_id, position, table_name, object_id, row)
-           SELECT ?, ?, ?, ?, to_jsonb(saved) FROM ?? AS saved`,
-          [applyId, position, table, id, table],
-        );
+      const applyId = await saveUndoRows(old, id);
       await migrate(database.url);
       const expectSame = async () => {
         const found = await findEndpoint(store, id);

@@ -1,5 +1,4 @@
 /** Sources from before there were files beside the code: also those that come back with an apply. */
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import knex from 'knex';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
@@ -11,6 +10,7 @@ import { createEndpoint, findEndpoint } from '../../src/store/endpoints.js';
 import { dropUnusedSourceFiles } from '../../src/store/source-files.js';
 import { addVersions, findVersion } from '../../src/store/versions.js';
 import { createDatabase } from '../support/postgres.js';
+import { saveUndoRows } from '../support/undo-rows.js';
 
 const MIGRATION = '20270104000000_source_files.js';
 
@@ -25,17 +25,7 @@ describe('the upgrade to sources of several files', () => {
       const source = { sourceKey: source_key, code: fields.code, dependencies: {}, ...ONE_FILE };
       await addVersions(store, [id], { ...source, artifact: 'a', actor: null });
       await old.migrate.down({ name: MIGRATION });
-      const applyId = randomUUID();
-      await old('applies').insert({
-        ...{ id: applyId, stack: 's', plan_hash: 'h', request_id: 'r' },
-        ...{ plan: '{}', changes: '[{"before": null, "after": {"kind": "endpoint"}}]', hosts: [] },
-      });
-      for (const [position, table] of ['endpoints', 'endpoint_versions'].entries())
-        await old.raw(
-          `INSERT INTO apply_undo (apply_id, position, table_name, object_id, row)
-           SELECT ?, ?, ?, ?, to_jsonb(saved) FROM ?? AS saved`,
-          [applyId, position, table, id, table],
-        );
+      const applyId = await saveUndoRows(old, id);
       await migrate(database.url);
       const expectSame = async () => {
         const endpoint = await findEndpoint(store, id);

@@ -289,6 +289,19 @@ describe('the code of an endpoint in the web UI', function () {
     await page.goto(`/ui/endpoints/${id}`);
     await page.getByRole('status').getByText('Compiling …').waitFor();
     await page.getByText('Preparing the Rust SDK: 3 of 27 crates').waitFor();
+    const crates = { crates: 7, of: 31, crate: 'reqwest', crate_seconds: 22, seconds: 40 };
+    await page.route('**/api/builds/*', async (route) => {
+      const response = await route.fetch();
+      const { data, ...envelope } = (await response.json()) as { data: { state: string } };
+      // While nobody builds it.
+      const isWaiting = data.state === 'queued';
+      await route.fulfill({
+        response,
+        json: { ...envelope, data: { ...data, ...(isWaiting && { crates }) } },
+      });
+    });
+    await page.reload();
+    await page.getByText('crates 7 of 31: reqwest (22 s)').waitFor();
     await stack.start('worker');
     await page.getByText('Saved, the same as version 1').waitFor();
     await close();

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'smol-toml';
 import { AppError } from '../../errors.js';
-import { targetOf } from '../../model/cargo-cfg.js';
+import { tripleOf } from '../../model/cargo-cfg.js';
 import { lockProblem } from '../../model/cargo-lock.js';
 import { type ParseToml, remembering } from '../../model/cargo-manifest.js';
 import { type CargoProject, type FoundPackage, packageOf, usesAsync } from '../../model/cargo-package.js';
@@ -108,7 +108,7 @@ async function packageOfSource(
     parseToml,
     look: references.of,
     // Workers are machines of the same kind.
-    target: async () => targetOf(process.arch),
+    target: async () => tripleOf(process.arch),
   };
   const within = root === '' ? '' : `${root}/`;
   return packageOf({ path: handler, within, isAsync: usesAsync(texts) }, project);

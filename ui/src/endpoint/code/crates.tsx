@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks';
 import type { ApiError } from '../../api/client.js';
 import { Button, SelectField } from '../../base/controls.js';
 import { isAtOneOf, problemAt } from '../../base/problems.js';
-import { cratesOf } from '../../generated/cargo-lock.js';
+import { cratesInLock } from '../../generated/cargo-lock.js';
 import type { Draft } from './draft.js';
 import { type Crate, doubleCrate } from './source.js';
 
@@ -70,7 +70,9 @@ export function Crates({ draft, isReadOnly, error, onUpdate }: CratesProps) {
         ))}
         {lock !== null && (
           <div class="row-inline">
-            <span class="small muted">A Cargo.lock says the versions of {cratesOf(lock).length} crates.</span>
+            <span class="small muted">
+              A Cargo.lock says the versions of {cratesInLock(lock).length} crates.
+            </span>
             {!isReadOnly && (
               <Button isSmall look="plain" onClick={() => draft.write({ lock: null })}>
                 Remove the lock
